@@ -1,0 +1,40 @@
+# Two commands set everything up:  make demo  (core only)  and  make test  (everything).
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Unpinned, torch brings gigabytes of CUDA libraries; tests run on the CPU.
+TORCH  ?= torch==2.13.0
+
+.PHONY: demo test lint docs clean
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "multitudes needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(PIP) $(TORCH)
+	$(PIP) --editable '.[deep,plot,parquet,dev]'
+	touch $@ $(VENV)/.core
+
+demo: $(VENV)/.core
+	$(BIN)/multitudes demo
+
+test: $(VENV)/.dev
+	OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.dev
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) site build dist

@@ -1,0 +1,71 @@
+"""Every error the library raises on purpose.
+
+A message says what is wrong, the value, what is allowed and what to do. Each class maps to one
+exit code of the command line, so that scripts can tell a bad file from a bad setting.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from types import ModuleType
+
+
+class MultitudesError(Exception):
+    """Base of all errors raised on purpose; catch it to catch them all."""
+
+    exit_code = 1
+
+
+class DataError(MultitudesError, ValueError):
+    """The user's data is not what it should be: names file, line, value and what was expected."""
+
+    exit_code = 3
+
+
+class ConfigError(MultitudesError, ValueError):
+    """A setting is unknown or out of range."""
+
+    exit_code = 2
+
+
+class NotFittedError(MultitudesError, ValueError, AttributeError):
+    """A model was asked to predict before it was fitted or loaded."""
+
+    exit_code = 2
+
+
+class StoreError(MultitudesError):
+    """A model folder is missing, damaged, foreign or from a newer version."""
+
+    exit_code = 4
+
+
+class MissingExtraError(MultitudesError, ImportError):
+    """An optional dependency is not installed; the message is the pip line that installs it."""
+
+    exit_code = 5
+
+
+class ResourceError(MultitudesError, MemoryError):
+    """The work will not fit this machine; the message has the numbers and what to lower."""
+
+    exit_code = 6
+
+
+def require(module: str, *, extra: str) -> ModuleType:
+    """Import an optional dependency, or say in one line how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{module} is not installed: run  pip install 'multitudes[{extra}]'"
+        ) from error
+
+
+def suggestion(unknown: str, known: Iterable[str]) -> str:
+    """The tail of an "unknown name" message: the nearest known name, or all of them."""
+    names = sorted(known)
+    close = difflib.get_close_matches(unknown, names, n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"

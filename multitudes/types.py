@@ -1,0 +1,118 @@
+"""What passes between the stages: predictions, and the protocols every model meets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from multitudes.errors import DataError
+
+Sparse: TypeAlias = Any  # a scipy CSR array or matrix; scipy's stubs cannot say "either" usefully
+FloatArray: TypeAlias = npt.NDArray[np.float32]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+LabelArray: TypeAlias = npt.NDArray[np.int32]
+
+NO_LABEL = -1
+NO_SCORE = -np.inf
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The best labels of each instance, best first.
+
+    Parameters
+    ----------
+    labels : int32 array (n_instances, top_k)
+        Label ids; -1 where an instance has fewer than `top_k` labels. Those come last in a row.
+    scores : float32 array (n_instances, top_k)
+        Scores comparable within a row, falling; -inf beside each -1.
+    n_labels : int
+        Size of the label space, needed for `to_csr`.
+    """
+
+    labels: LabelArray
+    scores: FloatArray
+    n_labels: int
+
+    def __post_init__(self) -> None:
+        if self.labels.ndim != 2 or self.labels.shape != self.scores.shape:
+            raise DataError(
+                "labels and scores must be two (n_instances, top_k) arrays of one shape, "
+                f"got {self.labels.shape} and {self.scores.shape}"
+            )
+
+    def __len__(self) -> int:
+        return int(self.labels.shape[0])
+
+    def __getitem__(self, rows: Any) -> Predictions:
+        """The predictions of some rows: a slice, a mask or an index array."""
+        return Predictions(
+            np.atleast_2d(self.labels[rows]), np.atleast_2d(self.scores[rows]), self.n_labels
+        )
+
+    @property
+    def top_k(self) -> int:
+        """How many labels a row can hold."""
+        return int(self.labels.shape[1])
+
+    def top(self, k: int) -> Predictions:
+        """Only the best `k` labels of each row."""
+        return Predictions(self.labels[:, :k], self.scores[:, :k], self.n_labels)
+
+    def to_csr(self) -> sp.csr_array[Any]:
+        """Scores as a sparse (n_instances, n_labels) array; missing entries are absent."""
+        present = self.labels >= 0
+        indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+        matrix = sp.csr_array(
+            (self.scores[present], self.labels[present], indptr),
+            shape=(len(self), self.n_labels),
+        )
+        matrix.sort_indices()
+        return matrix
+
+    @classmethod
+    def from_csr(cls, scores: Sparse, top_k: int) -> Self:
+        """The `top_k` stored entries of each row, best first, ties to the smaller label id."""
+        scores = sp.csr_array(scores)
+        n_instances, n_labels = scores.shape
+        labels = np.full((n_instances, top_k), NO_LABEL, np.int32)
+        values = np.full((n_instances, top_k), NO_SCORE, np.float32)
+        rows = np.repeat(np.arange(n_instances), np.diff(scores.indptr))
+        order = np.lexsort((scores.indices, -scores.data, rows))
+        rank = np.arange(scores.nnz) - scores.indptr[rows]
+        kept = rank < top_k
+        labels[rows[kept], rank[kept]] = scores.indices[order][kept]
+        values[rows[kept], rank[kept]] = scores.data[order][kept]
+        return cls(labels, values, n_labels)
+
+    @classmethod
+    def from_lists(
+        cls,
+        labels: Sequence[Sequence[int]],
+        scores: Sequence[Sequence[float]] | None,
+        n_labels: int,
+    ) -> Self:
+        """From ragged lists, best first; without scores, they fall 0, -1, -2, ... by rank."""
+        top_k = max((len(row) for row in labels), default=0)
+        out = np.full((len(labels), top_k), NO_LABEL, np.int32)
+        values = np.full((len(labels), top_k), NO_SCORE, np.float32)
+        for i, row in enumerate(labels):
+            out[i, : len(row)] = row
+            values[i, : len(row)] = -np.arange(len(row)) if scores is None else scores[i]
+        return cls(out, values, n_labels)
+
+
+@runtime_checkable
+class Model(Protocol):
+    """What every model of the library offers over X (features or texts) and Y (CSR)."""
+
+    def fit(self, X: Any, Y: Sparse) -> Self:
+        """Learn from instances X and their labels Y; returns self."""
+
+    def predict(self, X: Any, *, top_k: int = 5) -> Predictions:
+        """The best `top_k` labels of each instance."""
