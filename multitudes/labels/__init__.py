@@ -1,0 +1,5 @@
+"""Stage 3, X and Y to the label space: label embeddings, balanced k-means, the label tree."""
+
+from multitudes.labels.tree import LabelTree
+
+__all__ = ["LabelTree"]
