@@ -67,7 +67,8 @@ class LabelTree:
         if n_labels is None:
             n_labels = int(slots.max(initial=-1)) + 1
         root = np.array([0, len(leaves)])
-        return cls((root, np.concatenate([[0], np.cumsum(sizes)])), slots, n_labels)
+        offsets = (root, np.concatenate([[0], np.cumsum(sizes)]))
+        return cls(offsets, slots.astype(np.int32), n_labels)
 
     @classmethod
     def from_hierarchy(
@@ -102,7 +103,7 @@ class LabelTree:
             offsets, slots = levels_of_nested(hierarchy)
         if n_labels is None:
             n_labels = int(slots.max(initial=-1)) + 1
-        return cls(offsets, slots, n_labels)
+        return cls(offsets, slots.astype(np.int32), n_labels)
 
     def with_leaves(self, assignment: Sparse) -> LabelTree:
         """The same clusters with other contents of the leaves.
@@ -120,7 +121,8 @@ class LabelTree:
         by_leaf = sp.csc_array(assignment, copy=True)
         by_leaf.sum_duplicates()
         by_leaf.eliminate_zeros()
-        return LabelTree((*self.offsets[:-1], by_leaf.indptr), by_leaf.indices, self.n_labels)
+        offsets = (*self.offsets[:-1], by_leaf.indptr.astype(np.int64))
+        return LabelTree(offsets, by_leaf.indices, self.n_labels)
 
     # ------------------------------------------------------------------ asking it
 
