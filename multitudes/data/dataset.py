@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from multitudes.data.report import ReadReport
 from multitudes.errors import DataError
 from multitudes.types import Sparse
 
@@ -43,6 +44,8 @@ class Dataset:
         (instance, label) pairs to leave out of predictions, e.g. a page that is itself a label.
     feature_names : sequence of str, optional
         Names of the columns of X.
+    report : ReadReport, optional
+        What the reader left out, where the Dataset comes from a file.
     """
 
     Y: sp.csr_array[Any]
@@ -56,6 +59,7 @@ class Dataset:
     group_names: Sequence[str] | None = None
     filter_pairs: npt.NDArray[np.int64] | None = None
     feature_names: Sequence[str] | None = None
+    report: ReadReport | None = None
 
     def __post_init__(self) -> None:
         if self.texts is None and self.X is None:

@@ -1,0 +1,112 @@
+"""Whole lines of a file, in blocks of a few megabytes, whatever the file is compressed with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from multitudes.data.compression import open_bytes, position
+from multitudes.data.report import ErrorLog
+from multitudes.errors import DataError
+from multitudes.progress import track
+
+BLOCK_BYTES = 1 << 21
+_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some whole lines: `data` ends with a newline, except at the end of the file."""
+
+    first_line: int
+    data: bytes
+
+
+def line_blocks(path: str | Path, log: ErrorLog, *, max_line_bytes: int) -> Iterator[Block]:
+    """Yield a file's lines in blocks; memory is bounded by a block and the longest legal line.
+
+    A line longer than `max_line_bytes` goes to `log` and is left out of its block, but keeps
+    its number; when it is skipped the next block starts after it. A UTF-8 byte order mark is
+    dropped. An empty file is an error.
+    """
+    path = Path(path)
+    total = path.stat().st_size / 1e6 if path.exists() else None
+    done = 0.0
+    n_bytes = 0
+    with open_bytes(path) as stream, track(f"reading {path.name}", total, "MB") as task:
+        # No larger than a legal line: then only a line across blocks can be too long.
+        cutter = _Cutter(path, log, max_line_bytes)
+        while data := stream.read(min(BLOCK_BYTES, max_line_bytes)):
+            if not n_bytes:
+                data = _without_mark(data, path)
+            n_bytes += len(data)
+            yield from cutter.cut(data)
+            task.advance(position(stream) / 1e6 - done)
+            done = position(stream) / 1e6
+        yield from cutter.rest()
+    if not n_bytes:
+        raise DataError(f"{path} is empty; expected at least one line of data")
+
+
+def _without_mark(data: bytes, path: Path) -> bytes:
+    if data.startswith(_UTF16_BOMS):
+        raise DataError(
+            f"{path}:1: the file is UTF-16 (got byte order mark {data[:2]!r}); expected UTF-8: "
+            "convert it, e.g. with  iconv -f UTF-16 -t UTF-8"
+        )
+    return data.removeprefix(_BOM)
+
+
+class _Cutter:
+    """Cuts a stream of chunks at line ends, and takes over-long lines out."""
+
+    def __init__(self, path: Path, log: ErrorLog, limit: int) -> None:
+        self.path, self.log, self.limit = path, log, limit
+        self.line = 1
+        self.carry: list[bytes] = []
+        self.carry_bytes = 0
+        self.skipping = False
+
+    def cut(self, data: bytes) -> Iterator[Block]:
+        """The whole lines that end in `data`, the carried beginning included."""
+        first_end = data.find(b"\n")
+        if self.skipping:
+            if first_end < 0:
+                return
+            data, self.skipping = data[first_end + 1 :], False
+            self.line += 1
+            first_end = data.find(b"\n")
+        elif self.carry_bytes + (first_end if first_end >= 0 else len(data)) > self.limit:
+            self._too_long()
+            yield from self.cut(data)
+            return
+        if first_end < 0:
+            self._keep(data)
+            return
+        last_end = data.rfind(b"\n") + 1
+        whole = b"".join([*self.carry, data[:last_end]])
+        self.carry, self.carry_bytes = [], 0
+        yield Block(self.line, whole)
+        self.line += whole.count(b"\n")
+        self._keep(data[last_end:])
+
+    def rest(self) -> Iterator[Block]:
+        """The last line, where it has no newline."""
+        if self.carry_bytes and not self.skipping:
+            yield Block(self.line, b"".join(self.carry))
+
+    def _keep(self, data: bytes) -> None:
+        if data:
+            self.carry.append(data)
+            self.carry_bytes += len(data)
+
+    def _too_long(self) -> None:
+        self.carry, self.carry_bytes = [], 0
+        self.skipping = True
+        self.log.bad_line(
+            f"{self.path}:{self.line}: the line is longer than max_line_bytes "
+            f"({self.limit:,} bytes); expected one instance per line: raise max_line_bytes, or "
+            "check that the file has line ends"
+        )

@@ -1,0 +1,73 @@
+"""What a reader left out: the skipped lines and the unknown labels of one file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from multitudes.errors import DataError
+
+N_EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class ReadReport:
+    """What was left out while reading; `dataset.report`, and `str(report)` for people.
+
+    Parameters
+    ----------
+    skipped : int
+        Bad lines skipped under ``on_error="skip"``.
+    skipped_examples : tuple of str
+        The messages of the first few of them, each with file and line.
+    unknown_labels : int
+        Label occurrences dropped because a given label space does not have them.
+    unknown_label_examples : tuple of str
+        The first few of their names.
+    """
+
+    skipped: int = 0
+    skipped_examples: tuple[str, ...] = ()
+    unknown_labels: int = 0
+    unknown_label_examples: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything was left out."""
+        return bool(self.skipped or self.unknown_labels)
+
+    def __str__(self) -> str:
+        parts = []
+        if self.skipped:
+            lines = "".join(f"\n  {message}" for message in self.skipped_examples)
+            parts.append(f"skipped {self.skipped:,} bad lines, among them:{lines}")
+        if self.unknown_labels:
+            names = ", ".join(repr(name) for name in self.unknown_label_examples)
+            parts.append(f"dropped {self.unknown_labels:,} labels of unknown name: {names}, ...")
+        return "\n".join(parts) or "nothing was left out"
+
+
+@dataclass
+class ErrorLog:
+    """Where a reader takes its bad lines: raises the first, or counts and remembers them.
+
+    Readers of any format use it so::
+
+        log = ErrorLog(options.on_error)
+        log.bad_line("file.txt:7: ... (got ...); expected ...")
+        Dataset(..., report=log.report())
+    """
+
+    on_error: str
+    skipped: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def bad_line(self, message: str) -> None:
+        """Raise a DataError with the message, or note it and let the reader go on."""
+        if self.on_error == "raise":
+            raise DataError(f"{message}; or skip such lines with on_error='skip'")
+        self.skipped += 1
+        if len(self.examples) < N_EXAMPLES:
+            self.examples.append(message)
+
+    def report(self) -> ReadReport:
+        """The finished report."""
+        return ReadReport(skipped=self.skipped, skipped_examples=tuple(self.examples))
