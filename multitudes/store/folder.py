@@ -1,0 +1,161 @@
+"""The model folder: written beside its place, made durable, then published in one step.
+
+    model/
+      manifest.json              names the data folder of the current model
+      data-5f0c6e1d2a3b4c5d/     its files; parts lie in sub-folders
+
+A folder cannot be renamed over another one on any common system, but a file can. So a first save
+renames a complete temporary folder to its place, and a later save puts its new data folder beside
+the old one and then replaces `manifest.json` (``os.replace``: atomic on Linux, macOS and Windows).
+Whoever reads finds the old model or the new one, whole, whenever the save was cut off. What a cut
+off save leaves (`.saving-*` and data folders that no manifest names) the next save removes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from multitudes.errors import StoreError
+from multitudes.store.lease import Lease, is_held
+from multitudes.store.manifest import MANIFEST, Manifest
+
+_LEFTOVER = re.compile(r"(?:\.saving-|data-)([0-9a-f]{16})(?:\.lock)?")
+_WINDOWS = os.name == "nt"
+_REPLACE_ATTEMPTS = 50  # Windows refuses while a reader has the manifest open
+
+
+def check_target(path: Path) -> None:
+    """Refuse to save where something other than a model lies: no user file is ever removed."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise StoreError(f"{path} is a file, not a model folder: choose another path")
+    entries = [entry.name for entry in path.iterdir() if not _LEFTOVER.fullmatch(entry.name)]
+    if entries and not (path / MANIFEST).is_file():
+        raise StoreError(
+            f"{path} holds files that are not a model (e.g. {sorted(entries)[0]!r}): "
+            "choose another path, or an empty folder"
+        )
+    if entries:
+        manifest = path / MANIFEST
+        try:
+            Manifest.from_bytes(manifest.read_bytes(), str(manifest))
+        except StoreError as error:
+            raise StoreError(
+                f"will not save over {path}, which does not hold a model of this library: {error} "
+                "(or remove the folder yourself, or choose another path)"
+            ) from error
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[tuple[Path, Callable[[Manifest], None]]]:
+    """Yield (folder to fill, publish); nothing is visible at `path` until `publish(manifest)`.
+
+    Leaves no temporary behind, whether the body succeeds or raises.
+    """
+    path = path.resolve()  # a symbolic link keeps pointing where it points
+    check_target(path)
+    remove_leftovers(path)
+    inside = path.is_dir()  # so that a folder that is a mount point stays on one file system
+    place = path if inside else path.parent
+    place.mkdir(parents=True, exist_ok=True)
+    token = secrets.token_hex(8)
+    workspace = place / f"{'' if inside else '.' + path.name}.saving-{token}"
+    lease = Lease(workspace.with_name(workspace.name + ".lock"))
+    try:
+        data = workspace / f"data-{token}"
+        data.mkdir(parents=True)
+        yield data, lambda manifest: _publish(workspace, data, path, manifest)
+    finally:
+        shutil.rmtree(workspace, ignore_errors=True)
+        lease.release()
+    remove_leftovers(path)
+
+
+def _publish(workspace: Path, data: Path, path: Path, manifest: Manifest) -> None:
+    new_manifest = workspace / MANIFEST
+    new_manifest.write_bytes(manifest.to_bytes())
+    sync_tree(workspace)
+    if not path.exists():
+        try:
+            workspace.rename(path)
+        except OSError:
+            if not path.is_dir():
+                raise  # not a race with another save
+        else:
+            _sync_folder(path.parent)
+            return
+    data.rename(path / data.name)
+    _sync_folder(path)
+    _replace(new_manifest, path / MANIFEST)
+    _sync_folder(path)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what dead saves left at `path`, and data folders that are no longer current."""
+    beside = re.compile(re.escape(f".{path.name}") + r"(?:\.saving-)([0-9a-f]{16})(?:\.lock)?")
+    stale = _stale(path.parent, beside, f".{path.name}.saving-") if path.parent.is_dir() else []
+    if path.is_dir():
+        stale += _stale(path, _LEFTOVER, ".saving-")
+        # Read after the leases were looked at: a save that finished meanwhile is in it.
+        current = _current_data(path)
+        stale = [entry for entry in stale if entry.name != current]
+    for entry in stale:
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+
+
+def _stale(folder: Path, pattern: re.Pattern[str], prefix: str) -> list[Path]:
+    """Entries of `folder` that belong to a save no living process holds."""
+    found = [(entry, pattern.fullmatch(entry.name)) for entry in folder.iterdir()]
+    return [
+        entry
+        for entry, match in found
+        if match and not is_held(folder / f"{prefix}{match[1]}.lock")
+    ]
+
+
+def _current_data(path: Path) -> str | None:
+    manifest = path / MANIFEST
+    if not manifest.is_file():
+        return None
+    return Manifest.from_bytes(manifest.read_bytes(), str(manifest)).data_folder
+
+
+def _replace(source: Path, target: Path) -> None:
+    for attempt in range(_REPLACE_ATTEMPTS):
+        try:
+            source.replace(target)
+            return
+        except PermissionError:
+            if not _WINDOWS or attempt == _REPLACE_ATTEMPTS - 1:
+                raise
+            time.sleep(0.02)
+
+
+def sync_tree(folder: Path) -> None:
+    """Force every file and folder below `folder`, and itself, onto the disk."""
+    for parent, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            with (Path(parent) / name).open("r+b") as file:
+                os.fsync(file.fileno())
+        _sync_folder(Path(parent))
+
+
+def _sync_folder(folder: Path) -> None:
+    if _WINDOWS:
+        return  # Windows has no handle to sync for a folder
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,225 @@
+"""manifest.json: what a model folder must hold, down to shapes, sizes and SHA-256.
+
+::
+
+    {"format": "multitudes-model", "format_version": 1, "library_version": "0.1.0",
+     "data": "data-5f0c...",                  the sub-folder that holds the files below
+     "files": {"model/arrays.safetensors": {"bytes": 1234, "sha256": "..."}},
+     "object": {"kind": "tagger", "config": {}, "arrays": {}, "strings": {"labels": 159},
+                "parts": {"model": {...}}},
+     "checksum": "..."}                       SHA-256 of all of the above
+
+File names follow from the names of parts, so a manifest cannot point outside its folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from multitudes.errors import StoreError
+from multitudes.store.arrays import DTYPES
+from multitudes.version import __version__
+
+FORMAT = "multitudes-model"
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+ARRAYS = "arrays.safetensors"
+MAX_DEPTH = 16
+
+# Lower case alone, because some file systems do not tell "A" from "a".
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_DATA_FOLDER = re.compile(r"data-[0-9a-f]{16}")
+_DTYPE_NAMES = {dtype.name for dtype in DTYPES.values()}
+
+
+@dataclass(frozen=True)
+class ArrayEntry:
+    """dtype (numpy's name) and shape of one array."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ObjectEntry:
+    """One object of a model: its kind and settings, what it stores and what it is made of."""
+
+    kind: str
+    config: Mapping[str, Any]
+    arrays: Mapping[str, ArrayEntry]
+    strings: Mapping[str, int]
+    parts: Mapping[str, ObjectEntry]
+
+    def walk(self, folder: str = "") -> Iterator[tuple[str, ObjectEntry]]:
+        """(sub-folder, object) of this object and all its parts."""
+        yield folder, self
+        for name, part in self.parts.items():
+            yield from part.walk(f"{folder}{name}/")
+
+    def file_names(self) -> set[str]:
+        """Every file of the object and its parts, relative to the data folder."""
+        names: set[str] = set()
+        for folder, entry in self.walk():
+            names.update(f"{folder}{name}.jsonl" for name in entry.strings)
+            if entry.arrays:
+                names.add(folder + ARRAYS)
+        return names
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """Size and SHA-256 of one file."""
+
+    n_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that is known about a model folder before its arrays are opened."""
+
+    data_folder: str
+    files: Mapping[str, FileEntry]
+    root: ObjectEntry
+    library_version: str = __version__
+
+    def to_bytes(self) -> bytes:
+        """The file's content: indented JSON with a checksum over itself."""
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "library_version": self.library_version,
+            "data": self.data_folder,
+            "files": {
+                name: {"bytes": entry.n_bytes, "sha256": entry.sha256}
+                for name, entry in sorted(self.files.items())
+            },
+            "object": _object_to_json(self.root),
+        }
+        return json.dumps({**content, "checksum": _checksum(content)}, indent=1).encode() + b"\n"
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, where: str) -> Self:
+        """Parse and check a manifest; `where` is the path for messages."""
+        content = _checked_content(raw, where)
+        try:
+            manifest = cls(
+                data_folder=_matching(content["data"], _DATA_FOLDER),
+                files={
+                    name: FileEntry(_count(entry["bytes"]), str(entry["sha256"]))
+                    for name, entry in content["files"].items()
+                },
+                root=_object_from_json(content["object"], depth=0),
+                library_version=str(content["library_version"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StoreError(f"{where} is not a valid manifest: {error!r}; {_ADVICE}") from error
+        if manifest.root.file_names() != set(manifest.files):
+            stray = sorted(manifest.root.file_names() ^ set(manifest.files))
+            raise StoreError(f"{where} disagrees with itself about the files {stray}; {_ADVICE}")
+        return manifest
+
+
+_ADVICE = "save the model again or restore a copy"
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse names that could not be a file name everywhere; `what` says whose name it is."""
+    if not _NAME.fullmatch(name):
+        raise StoreError(f"{what} must be named with a-z, 0-9, _ and -, got {name!r}")
+
+
+def plain_json(value: Any, where: str) -> Any:
+    """A setting as JSON values: numpy scalars become numbers, tuples become lists."""
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [plain_json(item, where) for item in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: plain_json(item, f"{where}.{key}") for key, item in value.items()}
+    raise StoreError(
+        f"setting {where} cannot be stored: got {type(value).__name__} {value!r}; allowed are "
+        "None, bool, int, float, str, and lists and str-keyed mappings of them"
+    )
+
+
+def _checked_content(raw: bytes, where: str) -> dict[str, Any]:
+    """The JSON object of a manifest of ours, of a version we read, unedited."""
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{where} is not JSON: {error}; {_ADVICE}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise StoreError(f"{where} is not the manifest of a multitudes model")
+    version = content.get("format_version")
+    if not isinstance(version, int) or version < 1:
+        raise StoreError(f"{where} has format_version {version!r}, expected a number; {_ADVICE}")
+    if version > FORMAT_VERSION:
+        raise StoreError(
+            f"{where} was saved in format {version} by multitudes "
+            f"{content.get('library_version')}; this is {__version__}, which reads up to format "
+            f"{FORMAT_VERSION}: run  pip install --upgrade multitudes"
+        )
+    if content.pop("checksum", None) != _checksum(content):
+        raise StoreError(
+            f"{where} was changed after the model was saved (its checksum does not match); "
+            "settings cannot be edited in place: train again, or restore a copy"
+        )
+    return content
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _object_to_json(entry: ObjectEntry) -> dict[str, Any]:
+    return {
+        "kind": entry.kind,
+        "config": entry.config,
+        "arrays": {n: {"dtype": a.dtype, "shape": list(a.shape)} for n, a in entry.arrays.items()},
+        "strings": dict(entry.strings),
+        "parts": {name: _object_to_json(part) for name, part in entry.parts.items()},
+    }
+
+
+def _object_from_json(content: Mapping[str, Any], depth: int) -> ObjectEntry:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"parts nested more than {MAX_DEPTH} deep")
+    arrays = {}
+    for name, entry in content["arrays"].items():
+        if entry["dtype"] not in _DTYPE_NAMES:
+            raise ValueError(f"array {name!r} has unknown dtype {entry['dtype']!r}")
+        arrays[name] = ArrayEntry(entry["dtype"], tuple(_count(n) for n in entry["shape"]))
+    config = content["config"]
+    if not isinstance(config, dict) or not isinstance(content["kind"], str):
+        raise TypeError("kind must be a string and config an object")
+    return ObjectEntry(
+        kind=content["kind"],
+        config=config,
+        arrays=arrays,
+        strings={_matching(n, _NAME): _count(c) for n, c in content["strings"].items()},
+        parts={
+            _matching(name, _NAME): _object_from_json(part, depth + 1)
+            for name, part in content["parts"].items()
+        },
+    )
+
+
+def _matching(value: Any, pattern: re.Pattern[str]) -> str:
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise ValueError(f"{value!r} is not an allowed name")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is not a count")
+    return value

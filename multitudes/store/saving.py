@@ -1,0 +1,92 @@
+"""save: an object to a folder on disk, all or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from os import PathLike
+from pathlib import Path
+
+from multitudes.errors import StoreError
+from multitudes.store.arrays import check_dtype, write_arrays
+from multitudes.store.folder import replaced
+from multitudes.store.manifest import (
+    ARRAYS,
+    MAX_DEPTH,
+    ArrayEntry,
+    FileEntry,
+    Manifest,
+    ObjectEntry,
+    check_name,
+    plain_json,
+)
+from multitudes.store.state import State, Storable
+from multitudes.store.strings import write_strings
+
+
+def save(obj: Storable, path: str | PathLike[str]) -> None:
+    """Save an object as a folder; an older model there is replaced in one step.
+
+    Parameters
+    ----------
+    obj : Storable
+        A fitted model, or anything else with `to_state`.
+    path : path
+        The folder. It may be absent, empty, or hold a model; anything else is refused.
+
+    Raises
+    ------
+    StoreError
+        If `path` holds other files, or the disk refuses. What was there before is untouched.
+    """
+    state = obj.to_state()
+    path = Path(path)
+    entry = describe(state)
+    try:
+        with replaced(path) as (data, publish):
+            write_state(state, data)
+            publish(Manifest(data.name, _file_entries(data, entry), entry))
+    except OSError as error:
+        raise StoreError(
+            f"could not save to {path}: {error}; what was there before is untouched"
+        ) from error
+
+
+def describe(state: State, *, depth: int = 0) -> ObjectEntry:
+    """The manifest's account of a state; refuses names, settings and dtypes it cannot store."""
+    if depth > MAX_DEPTH:
+        raise StoreError(f"{state.kind} has parts nested more than {MAX_DEPTH} deep")
+    for name in (*state.strings, *state.parts):
+        check_name(name, f"a part or list of strings of {state.kind}")
+    for name, array in state.arrays.items():
+        check_dtype(name, array)
+    return ObjectEntry(
+        kind=state.kind,
+        config=plain_json(state.config, f"{state.kind}.config"),
+        arrays={name: ArrayEntry(a.dtype.name, a.shape) for name, a in state.arrays.items()},
+        strings={name: len(values) for name, values in state.strings.items()},
+        parts={name: describe(part, depth=depth + 1) for name, part in state.parts.items()},
+    )
+
+
+def write_state(state: State, folder: Path) -> None:
+    """Write the files of a state and, in sub-folders, of its parts."""
+    if state.arrays:
+        write_arrays(folder / ARRAYS, state.arrays)
+    for name, values in state.strings.items():
+        write_strings(folder / f"{name}.jsonl", values)
+    for name, part in state.parts.items():
+        (folder / name).mkdir()
+        write_state(part, folder / name)
+
+
+def _file_entries(data: Path, entry: ObjectEntry) -> dict[str, FileEntry]:
+    return {
+        name: FileEntry((data / name).stat().st_size, sha256_of(data / name))
+        for name in entry.file_names()
+    }
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from multitudes.errors import StoreError
+from multitudes.store import State, build, register
+from multitudes.store.registry import class_of, kinds
+
+from .box import Box
+
+
+def test_unknown_kind_names_the_nearest():
+    with pytest.raises(StoreError, match="'xr-liner'.*did you mean 'xr-linear'"):
+        class_of("xr-liner")
+
+
+@pytest.mark.parametrize("kind", ["os:system", "subprocess:Popen", "multitudes.tagger:Tagger"])
+def test_a_kind_is_never_taken_for_a_module(kind):
+    with pytest.raises(StoreError, match="does not know"):
+        build(State(kind))
+
+
+def test_importing_the_store_imports_no_model():
+    assert "tagger" in kinds()
+    code = "import sys, multitudes.store; print('multitudes.tagger' in sys.modules)"
+    import subprocess
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_registering_again_is_harmless_and_stealing_a_name_is_not():
+    register("test-box", Box)
+    assert class_of("test-box") is Box
+
+    class Other(Box):
+        pass
+
+    with pytest.raises(StoreError, match="'test-box' is taken"):
+        register("test-box", Other)
+    with pytest.raises(StoreError, match="'tagger' is taken"):
+        register("tagger", Box)
