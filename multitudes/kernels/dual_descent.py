@@ -1,0 +1,210 @@
+"""Train the sibling labels of one cluster together, by dual coordinate descent.
+
+Each label k of a cluster is a binary problem over the same instances i,
+
+    min_w  1/2 |w|^2 + sum_i C_ik loss(y_ik (w . x_i + bias w_b)),    y_ik = +1 or -1,
+
+with the squared hinge or the hinge. Its dual has one variable per instance, and coordinate descent
+(Hsieh et al., ICML 2008) reads an instance, computes its margin, and moves one variable. Here the
+siblings move in step, 16 lanes at a time (`multitudes.kernels.lanes`): an instance is read once per
+epoch for all of them. A lane stops moving once its own projected gradients span less than `epsilon`,
+so a label's result does not depend on how long its siblings take.
+
+Memory: the caller owns all buffers; IN is read, OUT is written, TMP is scratch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from multitudes.kernels.lanes import (
+    LANES,
+    differs,
+    fma,
+    larger,
+    less,
+    less_equal,
+    load,
+    select,
+    smaller,
+    splat,
+    store,
+)
+
+ALL_LANES = (1 << LANES) - 1
+HUGE = np.float32(3.0e38)
+
+
+@njit(nogil=True, cache=True)
+def next_random(state):
+    """xorshift64*: one step of a small, fast, seedable generator."""
+    state ^= state >> np.uint64(12)
+    state ^= state << np.uint64(25)
+    state ^= state >> np.uint64(27)
+    return state
+
+
+@njit(nogil=True, cache=True)
+def shuffle(order, count, state):
+    """Fisher-Yates over order[:count] (OUT int32); returns the generator's new state."""
+    for j in range(count - 1, 0, -1):
+        state = next_random(state)
+        draw = (state * np.uint64(2685821657736338717)) >> np.uint64(32)
+        other = np.int64((draw * np.uint64(j + 1)) >> np.uint64(32))
+        kept = order[j]
+        order[j] = order[other]
+        order[other] = kept
+    return state
+
+
+@njit(nogil=True, cache=True)
+def gather(
+    x_indptr,  # IN int64 (n_instances + 1,)
+    x_indices,  # IN int32
+    x_data,  # IN float32
+    rows,  # IN int32 (n_rows,): the cluster's instances
+    local_of,  # TMP int32 (n_features,): all -1, and -1 again after `forget`
+    feature_of,  # OUT int32: global id of each local feature
+    start,  # OUT int64 (n_rows + 1,): where each row's entries begin
+    local,  # OUT int32: local feature of each entry
+    value,  # OUT float32
+):
+    """Copy the rows of one cluster with features renumbered 0, 1, ...; returns their number."""
+    n_local = 0
+    at = 0
+    for r in range(rows.size):
+        start[r] = at
+        i = rows[r]
+        for t in range(x_indptr[i], x_indptr[i + 1]):
+            feature = x_indices[t]
+            own = local_of[feature]
+            if own < 0:
+                own = n_local
+                local_of[feature] = own
+                feature_of[own] = feature
+                n_local += 1
+            local[at] = own
+            value[at] = x_data[t]
+            at += 1
+    start[rows.size] = at
+    return n_local
+
+
+@njit(nogil=True, cache=True)
+def forget(local_of, feature_of, n_local):
+    """Make `local_of` all -1 again by touching only what `gather` touched."""
+    for own in range(n_local):
+        local_of[feature_of[own]] = -1
+
+
+@njit(nogil=True, cache=True)
+def positives(
+    y_indptr,  # IN int64 (n_instances + 1,)
+    y_indices,  # IN int32, sorted within a row: children at this level
+    rows,  # IN int32 (n_rows,)
+    first,  # IN: first child of the block
+    count,  # IN: number of children in the block, at most 16
+    mask,  # OUT int32 (n_rows,): bit k is set where child first + k is positive
+):
+    """Which of up to 16 consecutive children each row carries."""
+    for r in range(rows.size):
+        i = rows[r]
+        low = y_indptr[i]
+        high = y_indptr[i + 1]
+        while low < high:
+            middle = (low + high) >> 1
+            if y_indices[middle] < first:
+                low = middle + 1
+            else:
+                high = middle
+        bits = np.int32(0)
+        while low < y_indptr[i + 1] and y_indices[low] < first + count:
+            bits |= np.int32(1) << np.int32(y_indices[low] - first)
+            low += 1
+        mask[r] = bits
+
+
+@njit(nogil=True, cache=True)
+def solve_lanes(
+    start,  # IN int64 (n_rows + 1,)
+    local,  # IN int32
+    value,  # IN float32
+    square,  # IN float32 (n_rows,): |x|^2 + bias^2
+    weight,  # IN float32 (n_rows,): instance weights, all > 0
+    mask,  # IN int32 (n_rows,): positives
+    cost_positive,  # IN float32 (16,): C of each lane's positives
+    cost_negative,  # IN float32 (16,)
+    squared,  # IN bool: squared hinge, else hinge
+    bias,  # IN float32: value of the constant feature; 0 for none
+    epsilon,  # IN float32
+    max_epochs,  # IN int
+    live,  # IN int32: mask of the lanes that hold a label
+    state,  # IN uint64: seed, not 0
+    n_local,  # IN int: number of features; the constant one is number n_local
+    w,  # OUT float32 ((n_local + 1) * 16,), zero at the start
+    alpha,  # TMP float32 (n_rows * 16,), zero at the start
+    order,  # TMP int32 (n_rows,)
+):
+    """Minimise 16 sibling problems over the same rows; returns the number of epochs."""
+    n_rows = mask.size
+    zero = splat(np.float32(0.0))
+    one = splat(np.float32(1.0))
+    minus = splat(np.float32(-1.0))
+    huge = splat(HUGE)
+    small = splat(np.float32(0.01) * epsilon)
+    tolerance = splat(epsilon)
+    biases = splat(bias)
+    cost_yes = load(cost_positive, 0)
+    cost_no = load(cost_negative, 0)
+    half = splat(np.float32(0.5))
+    constant = n_local * LANES
+    for r in range(n_rows):
+        order[r] = r
+    epoch = 0
+    while epoch < max_epochs and live != 0:
+        epoch += 1
+        state = shuffle(order, n_rows, state)
+        highest = zero - huge
+        lowest = huge
+        for j in range(n_rows):
+            r = order[j]
+            begin = start[r]
+            end = start[r + 1]
+            even = biases * load(w, constant)
+            odd = zero
+            t = begin
+            while t + 1 < end:
+                even = fma(splat(value[t]), load(w, LANES * np.int64(local[t])), even)
+                odd = fma(splat(value[t + 1]), load(w, LANES * np.int64(local[t + 1])), odd)
+                t += 2
+            if t < end:
+                even = fma(splat(value[t]), load(w, LANES * np.int64(local[t])), even)
+            y = select(mask[r], one, minus)
+            cost = select(mask[r], cost_yes, cost_no) * splat(weight[r])
+            if squared:
+                ridge = half / cost
+                upper = huge
+            else:
+                ridge = zero
+                upper = cost
+            own = load(alpha, LANES * np.int64(r))
+            gradient = fma(own, ridge, y * (even + odd) - one)
+            projected = select(less_equal(own, zero), smaller(gradient, zero), gradient)
+            projected = select(less_equal(upper, own), larger(gradient, zero), projected)
+            highest = larger(highest, projected)
+            lowest = smaller(lowest, projected)
+            # A step far below the tolerance changes nothing that matters, but costs a pass.
+            moving = live & (less(small, projected) | less(projected, zero - small))
+            if moving != 0:
+                curvature = splat(square[r]) + ridge
+                moved = smaller(larger(own - gradient / curvature, zero), upper)
+                moved = select(moving, moved, own)
+                store(alpha, LANES * np.int64(r), moved)
+                step = (moved - own) * y
+                store(w, constant, fma(biases, step, load(w, constant)))
+                for t in range(begin, end):
+                    at = LANES * np.int64(local[t])
+                    store(w, at, fma(splat(value[t]), step, load(w, at)))
+        live &= less(tolerance, highest - lowest)
+    return epoch
