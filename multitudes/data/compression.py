@@ -79,7 +79,7 @@ def open_write(path: str | Path) -> Iterator[BinaryIO]:
         raise DataError(f"cannot write {path}: it is a folder; give the name of a file")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        raw = temporary.open("wb", buffering=_BUFFER_BYTES)
+        raw = io.BufferedWriter(io.FileIO(temporary, "w"), _BUFFER_BYTES)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from error
     try:
@@ -95,7 +95,7 @@ def open_write(path: str | Path) -> Iterator[BinaryIO]:
 
 def _open_raw(path: Path) -> io.BufferedReader:
     try:
-        return path.open("rb", buffering=_BUFFER_BYTES)
+        return io.BufferedReader(io.FileIO(path), _BUFFER_BYTES)
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist: check the path") from error
     except IsADirectoryError as error:

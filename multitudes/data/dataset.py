@@ -16,9 +16,14 @@ from multitudes.errors import DataError
 from multitudes.types import Sparse
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Instances with labels, from any file format.
+
+    Fields cannot be replaced, and sequences are kept as tuples; `take`, slices and
+    `with_labels` return new Datasets. Matrices become float32 CSR with sorted indices, copied
+    only where they are not that already, so do not write into them. (They are not locked:
+    compiled kernels and scikit-learn treat locked arrays as another type.)
 
     Parameters
     ----------
@@ -64,36 +69,59 @@ class Dataset:
     def __post_init__(self) -> None:
         if self.texts is None and self.X is None:
             raise DataError("a Dataset needs texts or X (features), got neither")
+        for name in ("Y", "X", "groups", "group_labels"):
+            self._set(name, _canonical(name, getattr(self, name)))
+        for name in (
+            "texts",
+            "uids",
+            "label_names",
+            "label_texts",
+            "group_names",
+            "feature_names",
+        ):
+            self._set(name, _strings(name, getattr(self, name)))
+        self._set("filter_pairs", _pairs(self.filter_pairs, self.Y.shape))
+        self._check_sizes()
+
+    def _set(self, name: str, value: object) -> None:
+        if value is not getattr(self, name):
+            object.__setattr__(self, name, value)
+
+    def _check_sizes(self) -> None:
         n, n_labels = self.Y.shape
-        self._check_length("texts", self.texts, n, "instance")
-        self._check_length("uids", self.uids, n, "instance")
-        self._check_length("label_names", self.label_names, n_labels, "label")
-        self._check_length("label_texts", self.label_texts, n_labels, "label")
-        self._check_rows("X", self.X, n, "instance")
-        self._check_rows("groups", self.groups, n, "instance")
+        _check_length("texts", self.texts, n, "instance")
+        _check_length("uids", self.uids, n, "instance")
+        _check_length("label_names", self.label_names, n_labels, "label")
+        _check_length("label_texts", self.label_texts, n_labels, "label")
+        _check_shape("X", self.X, 0, n, "row per instance")
+        _check_shape("groups", self.groups, 0, n, "row per instance")
         if self.X is not None:
-            self._check_length("feature_names", self.feature_names, self.X.shape[1], "feature")
+            _check_length("feature_names", self.feature_names, self.X.shape[1], "feature")
         if self.groups is not None:
             n_groups = self.groups.shape[1]
-            self._check_rows("group_labels", self.group_labels, n_groups, "group")
-            self._check_length("group_names", self.group_names, n_groups, "group")
-
-    @staticmethod
-    def _check_length(name: str, values: Sequence[str] | None, expected: int, what: str) -> None:
-        if values is not None and len(values) != expected:
+            _check_shape("group_labels", self.group_labels, 0, n_groups, "row per group")
+            _check_shape("group_labels", self.group_labels, 1, n_labels, "column per label")
+            _check_length("group_names", self.group_names, n_groups, "group")
+        elif self.group_labels is not None:
             raise DataError(
-                f"{name} must have one entry per {what} ({expected}), got {len(values)}"
-            )
-
-    @staticmethod
-    def _check_rows(name: str, matrix: Sparse | None, expected: int, what: str) -> None:
-        if matrix is not None and matrix.shape[0] != expected:
-            raise DataError(
-                f"{name} must have one row per {what} ({expected}), got {matrix.shape[0]}"
+                "group_labels need groups, the instances of each group; got group_labels alone"
             )
 
     def __len__(self) -> int:
         return int(self.Y.shape[0])
+
+    def __repr__(self) -> str:
+        parts = [_counted(len(self), "instance"), _counted(self.n_labels, "label")]
+        if len(self):
+            parts.append(f"{self.Y.nnz / len(self):.1f} labels per instance")
+        parts.append("texts" if self.X is None else _counted(self.X.shape[1], "feature"))
+        if self.groups is not None:
+            parts.append(_counted(self.groups.shape[1], "group"))
+        if self.filter_pairs is not None:
+            parts.append(_counted(len(self.filter_pairs), "filter pair"))
+        if self.report:
+            parts.append(f"{self.report.skipped:,} bad lines skipped")
+        return f"Dataset: {', '.join(parts)}"
 
     @property
     def n_labels(self) -> int:
@@ -109,25 +137,38 @@ class Dataset:
         """The name of a label id."""
         return str(label) if self.label_names is None else self.label_names[label]
 
+    def labels_of(self, instance: int) -> list[str]:
+        """The names of an instance's labels, by rising label id."""
+        start, end = self.Y.indptr[instance], self.Y.indptr[instance + 1]
+        return [self.label_name(label) for label in self.Y.indices[start:end].tolist()]
+
     def take(self, rows: npt.ArrayLike) -> Dataset:
-        """The instances `rows` (ids or a mask), in that order, over the same label space."""
-        rows = np.asarray(rows)
-        if rows.dtype == bool:
-            rows = np.flatnonzero(rows)
-        rows = rows.astype(np.int64)
+        """The instances `rows` (ids or a mask), in that order, over the same labels and groups.
+
+        An instance may be taken more than once. The reader's report stays behind.
+        """
+        ids = _row_ids(rows, len(self))
         return dataclasses.replace(
             self,
-            Y=self.Y[rows],
-            X=None if self.X is None else self.X[rows],
-            texts=None if self.texts is None else [self.texts[i] for i in rows],
-            uids=None if self.uids is None else [self.uids[i] for i in rows],
-            groups=None if self.groups is None else self.groups[rows],
-            filter_pairs=self._take_filter_pairs(rows),
+            Y=self.Y[ids],
+            X=None if self.X is None else self.X[ids],
+            texts=None if self.texts is None else tuple(self.texts[i] for i in ids),
+            uids=None if self.uids is None else tuple(self.uids[i] for i in ids),
+            groups=None if self.groups is None else self.groups[ids],
+            filter_pairs=self._take_filter_pairs(ids),
+            report=None,
         )
 
     def __getitem__(self, rows: slice) -> Dataset:
-        """A slice of the instances."""
+        """A slice of the instances; `take` for anything else."""
+        if not isinstance(rows, slice):
+            raise TypeError(
+                f"a Dataset is sliced, dataset[10:20], got dataset[{rows!r}]: "
+                "use dataset.take(rows) for single instances"
+            )
         return self.take(np.arange(len(self))[rows])
+
+    __iter__ = None  # or Python would try dataset[0], dataset[1], ...
 
     def _take_filter_pairs(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
         if self.filter_pairs is None:
@@ -143,4 +184,98 @@ class Dataset:
 
     def with_labels(self, Y: Sparse) -> Dataset:
         """The same instances under other labels of the same label space."""
-        return dataclasses.replace(self, Y=sp.csr_array(Y))
+        if Y.shape != self.Y.shape:
+            raise DataError(
+                f"Y must keep its shape, {self.Y.shape}, got {Y.shape}: rows are the instances, "
+                "columns the label space"
+            )
+        return dataclasses.replace(self, Y=Y)
+
+
+def _canonical(name: str, matrix: Sparse | None) -> sp.csr_array[Any] | None:
+    """A float32 CSR array with sorted, unique indices; the same object where it is that."""
+    if matrix is None:
+        return None
+    if not sp.issparse(matrix):
+        raise DataError(
+            f"{name} must be a scipy sparse array, got {type(matrix).__name__}: "
+            "wrap it in scipy.sparse.csr_array"
+        )
+    if not (isinstance(matrix, sp.csr_array) and matrix.dtype == np.float32):
+        matrix = sp.csr_array(matrix, dtype=np.float32)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        row = int(
+            np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], "right")
+        )
+        raise DataError(f"{name} must be finite, got NaN or infinity in row {row - 1}")
+    return matrix
+
+
+def _strings(name: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
+    if values is None:
+        return None
+    if isinstance(values, str):
+        raise DataError(f"{name} must be a sequence of strings, got one string: {values[:50]!r}")
+    strings = tuple(values)
+    kinds = set(map(type, strings))
+    if not all(issubclass(kind, str) for kind in kinds):
+        place = next(i for i, value in enumerate(strings) if not isinstance(value, str))
+        raise DataError(f"{name} must be strings, got {strings[place]!r} at position {place}")
+    return strings
+
+
+def _pairs(pairs: npt.ArrayLike | None, shape: tuple[int, int]) -> npt.NDArray[np.int64] | None:
+    if pairs is None:
+        return None
+    array = np.asarray(pairs)
+    if array.size == 0:
+        return np.zeros((0, 2), np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise DataError(
+            "filter_pairs must be an integer array (n_pairs, 2) of instance and label, "
+            f"got shape {array.shape} of {array.dtype}"
+        )
+    outside = (array < 0) | (array >= np.array(shape))
+    if outside.any():
+        place = int(np.flatnonzero(outside.any(axis=1))[0])
+        raise DataError(
+            f"filter pair {place} is (instance, label) {tuple(array[place].tolist())}; expected "
+            f"instances below {shape[0]:,} and labels below {shape[1]:,}"
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def _row_ids(rows: npt.ArrayLike, n: int) -> npt.NDArray[np.int64]:
+    array = np.asarray(rows)
+    if array.dtype == bool:
+        if array.shape != (n,):
+            raise DataError(f"a mask must have one entry per instance ({n}), got {array.shape}")
+        return np.flatnonzero(array)
+    if array.size == 0:
+        return np.zeros(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(
+            "rows must be a list of instance numbers or a mask, "
+            f"got shape {array.shape} of {array.dtype}"
+        )
+    if array.min() < 0 or array.max() >= n:
+        bad = array[(array < 0) | (array >= n)][0]
+        raise DataError(f"instance {bad} does not exist; expected 0 to {n - 1}")
+    return array.astype(np.int64)
+
+
+def _check_length(name: str, values: Sequence[str] | None, expected: int, what: str) -> None:
+    if values is not None and len(values) != expected:
+        raise DataError(f"{name} must have one entry per {what} ({expected}), got {len(values)}")
+
+
+def _check_shape(name: str, matrix: Sparse | None, axis: int, expected: int, what: str) -> None:
+    if matrix is not None and matrix.shape[axis] != expected:
+        raise DataError(f"{name} must have one {what} ({expected}), got {matrix.shape[axis]}")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -24,7 +24,9 @@ class Block:
     data: bytes
 
 
-def line_blocks(path: str | Path, log: ErrorLog, *, max_line_bytes: int) -> Iterator[Block]:
+def line_blocks(
+    path: str | Path, log: ErrorLog, *, max_line_bytes: int, block_bytes: int = BLOCK_BYTES
+) -> Iterator[Block]:
     """Yield a file's lines in blocks; memory is bounded by a block and the longest legal line.
 
     A line longer than `max_line_bytes` goes to `log` and is left out of its block, but keeps
@@ -38,7 +40,7 @@ def line_blocks(path: str | Path, log: ErrorLog, *, max_line_bytes: int) -> Iter
     with open_bytes(path) as stream, track(f"reading {path.name}", total, "MB") as task:
         # No larger than a legal line: then only a line across blocks can be too long.
         cutter = _Cutter(path, log, max_line_bytes)
-        while data := stream.read(min(BLOCK_BYTES, max_line_bytes)):
+        while data := stream.read(min(block_bytes, max_line_bytes)):
             if not n_bytes:
                 data = _without_mark(data, path)
             n_bytes += len(data)

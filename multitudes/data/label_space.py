@@ -1,0 +1,129 @@
+"""LabelSpace: the labels fixed beforehand, so that two files mean the same by a label id."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from multitudes.data.dataset import Dataset
+from multitudes.data.report import N_EXAMPLES, ReadReport
+from multitudes.errors import DataError
+from multitudes.types import IntArray, Sparse
+
+
+@dataclass(frozen=True)
+class LabelSpace:
+    """Names and texts of all labels; a label's id is its position.
+
+    Read a test file over the training labels with ``read(path, labels=LabelSpace.of(train))``.
+
+    Parameters
+    ----------
+    names : sequence of str
+        One unique name per label.
+    texts : sequence of str, optional
+        A description of each label.
+    """
+
+    names: Sequence[str]
+    texts: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.names))
+        if len(self.index) != len(self.names):
+            place, name = next(
+                (i, name) for i, name in enumerate(self.names) if self.index[name] != i
+            )
+            raise DataError(
+                f"label names must be unique, got {name!r} for labels {place} and "
+                f"{self.index[name]}"
+            )
+        if self.texts is not None:
+            object.__setattr__(self, "texts", tuple(self.texts))
+            if len(self.texts) != len(self.names):
+                raise DataError(
+                    f"label texts must be one per label ({len(self.names)}), got {len(self.texts)}"
+                )
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> LabelSpace:
+        """The label space of a Dataset; ids become names where it has none."""
+        names = dataset.label_names
+        if names is None:
+            names = [str(label) for label in range(dataset.n_labels)]
+        return cls(names, dataset.label_texts)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Name to label id."""
+        return {name: label for label, name in enumerate(self.names)}
+
+
+def relabel(dataset: Dataset, space: LabelSpace, *, unknown_labels: str = "drop") -> Dataset:
+    """The same instances over another label space, labels matched by name.
+
+    Labels of the Dataset that `space` lacks are dropped and counted in `report`, or are an
+    error with ``unknown_labels="raise"``. Without names of its own, a Dataset's ids are
+    positions in `space`.
+    """
+    if dataset.label_names is None:
+        if dataset.n_labels > len(space):
+            raise DataError(
+                f"label ids go up to {dataset.n_labels - 1}, but the label space has "
+                f"{len(space)} labels: read the file with the labels it was made with"
+            )
+        target = np.arange(dataset.n_labels)
+    else:
+        target = np.array([space.index.get(name, -1) for name in dataset.label_names], np.int64)
+    report = _with_unknown(dataset, target, unknown_labels)
+    pairs = dataset.filter_pairs
+    if pairs is not None:
+        pairs = np.stack([pairs[:, 0], target[pairs[:, 1]]], axis=1)
+        pairs = pairs[pairs[:, 1] >= 0]
+    return dataclasses.replace(
+        dataset,
+        Y=_move_columns(dataset.Y, target, len(space)),
+        group_labels=None
+        if dataset.group_labels is None
+        else _move_columns(dataset.group_labels, target, len(space)),
+        label_names=space.names,
+        label_texts=space.texts,
+        filter_pairs=pairs,
+        report=report,
+    )
+
+
+def _with_unknown(dataset: Dataset, target: IntArray, unknown_labels: str) -> ReadReport | None:
+    lost = np.flatnonzero(
+        (target < 0) & (np.bincount(dataset.Y.indices, minlength=len(target)) > 0)
+    )
+    if not len(lost):
+        return dataset.report
+    names = tuple(dataset.label_name(int(label)) for label in lost[:N_EXAMPLES])
+    if unknown_labels == "raise":
+        raise DataError(
+            f"{len(lost):,} of the file's labels are not in the label space (the first: "
+            f"{names[0]!r}): add them to it, or drop them with unknown_labels='drop'"
+        )
+    count = int(np.isin(dataset.Y.indices, lost).sum())
+    return dataclasses.replace(
+        dataset.report or ReadReport(), unknown_labels=count, unknown_label_examples=names
+    )
+
+
+def _move_columns(matrix: Sparse, target: IntArray, n_columns: int) -> Sparse:
+    entries = matrix.tocoo()
+    columns = target[entries.coords[1]]
+    kept = columns >= 0
+    return sp.csr_array(
+        (entries.data[kept], (entries.coords[0][kept], columns[kept])),
+        shape=(matrix.shape[0], n_columns),
+    )
