@@ -1,0 +1,7 @@
+"""Stage 2, texts to X: TF-IDF, hashing, dense embeddings, and their concatenation."""
+
+from multitudes.features.text_buffer import TOKEN_PATTERN
+from multitudes.features.tfidf import TfidfFeatures
+from multitudes.features.tfidf_config import TfidfConfig
+
+__all__ = ["TOKEN_PATTERN", "TfidfConfig", "TfidfFeatures"]

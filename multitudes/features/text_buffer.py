@@ -1,0 +1,115 @@
+"""Texts as the kernels read them: one UTF-8 buffer, each text ended by a zero byte."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from multitudes.errors import DataError
+from multitudes.kernels.terms import SPACE_CHAR, WORD_CHAR
+
+TOKEN_PATTERN = r"\w+(?:\+\+|\#)?"
+"""What a word is: a run of letters, digits and underscores of any script, with ``++`` or ``#``."""
+
+CHUNK_CHARACTERS = 1 << 20
+END = "\0"
+
+
+def as_texts(texts: Iterable[str]) -> Sequence[str]:
+    """The texts as a sequence; a lone string is refused, since it would be read letter by letter.
+
+    Elements are not looked at here: `text_chunks` does that when it reads them.
+    """
+    if isinstance(texts, str | bytes):
+        raise DataError(
+            f"expected a sequence of texts, got the single {type(texts).__name__} "
+            f"{_shortened(texts)}: wrap it in a list"
+        )
+    if isinstance(texts, list | tuple):
+        return texts
+    if getattr(texts, "ndim", 1) != 1 or not isinstance(texts, Iterable):
+        raise DataError(
+            f"expected a sequence of texts, got {type(texts).__name__}"
+            f"{getattr(texts, 'shape', '')}: pass a list of str, one per instance"
+        )
+    return list(texts)
+
+
+def text_chunks(
+    texts: Sequence[str], *, lowercase: bool, strip_accents: bool, first_index: int = 0
+) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:
+    """Yield (number of texts, buffer) for about a million characters at a time."""
+    try:
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    except TypeError:
+        raise _not_a_text(texts, first_index) from None
+    ends = np.cumsum(lengths)
+    start = 0
+    while start < len(texts):
+        done = ends[start - 1] if start else 0
+        stop = int(np.searchsorted(ends, done + CHUNK_CHARACTERS, side="right"))
+        stop = max(stop, start + 1)
+        chunk = texts[start:stop]
+        try:
+            joined = END.join(chunk)
+        except TypeError:
+            raise _not_a_text(chunk, first_index + start) from None
+        if joined.count(END) != len(chunk) - 1:
+            joined = END.join([text.replace(END, " ") for text in chunk])
+        yield stop - start, encoded(joined, lowercase=lowercase, strip_accents=strip_accents)
+        start = stop
+
+
+def encoded(joined: str, *, lowercase: bool, strip_accents: bool) -> npt.NDArray[np.uint8]:
+    """Texts joined by zero characters, normalised, as zero-ended UTF-8 (n_bytes,).
+
+    Letters are composed first (NFC), so that "u" with a combining diaeresis is the word character
+    "ü" and not two pieces. None of the steps looks across a zero character.
+    """
+    if not joined.isascii():
+        joined = unicodedata.normalize("NFC", joined)
+        if lowercase:
+            joined = joined.lower()
+        if strip_accents:
+            joined = without_accents(joined)
+    elif lowercase:
+        joined = joined.lower()
+    # A lone surrogate is no character at all; "?" keeps its neighbours apart.
+    return np.frombuffer((joined + END).encode("utf-8", "replace"), np.uint8)
+
+
+def without_accents(text: str) -> str:
+    """Drop combining marks: "Zürich" becomes "Zurich"; letters of their own, like "ß", stay."""
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join([c for c in parts if not unicodedata.combining(c)])
+
+
+@functools.cache
+def character_classes() -> npt.NDArray[np.uint8]:
+    """The class of each code point: word character, white space, or 0 for neither."""
+    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    classes = np.zeros(len(everything), np.uint8)
+    for pattern, kind in ((r"\w+", WORD_CHAR), (r"\s+", SPACE_CHAR)):
+        for match in re.finditer(pattern, everything):
+            classes[match.start() : match.end()] = kind
+    return classes
+
+
+def _not_a_text(texts: Sequence[object], first_index: int) -> DataError:
+    index, value = next((i, text) for i, text in enumerate(texts) if not isinstance(text, str))
+    return DataError(
+        f"text {first_index + index} is not a string but {type(value).__name__}: "
+        f"{_shortened(value)}; texts must be str (an empty one is allowed): "
+        "leave the instance out, or pass ''"
+    )
+
+
+def _shortened(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

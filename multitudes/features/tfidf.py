@@ -1,0 +1,230 @@
+"""TF-IDF over word and character n-grams: the library's default features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from multitudes.errors import DataError, NotFittedError
+from multitudes.features.term_counts import Shard, count_known, count_new, on_shards
+from multitudes.features.text_buffer import as_texts
+from multitudes.features.tfidf_config import TfidfConfig
+from multitudes.features.vocabulary import Vocabulary
+from multitudes.features.weighting import normalized, side_by_side, stacked, weighted
+from multitudes.kernels import term_weights as kernels
+from multitudes.progress import Task
+from multitudes.store.state import State
+from multitudes.types import FloatArray
+
+DEFAULTS = TfidfConfig()
+
+
+class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Texts to TF-IDF rows of Euclidean length 1.
+
+    A word is what `multitudes.features.TOKEN_PATTERN` matches: a run of letters, digits or
+    underscores of any script, one-letter words included, with a ``++`` or ``#`` behind it (C++,
+    C#). The weight of a term is tf · idf with tf = count or 1 + ln(count), and
+    idf = ln((1 + n) / (1 + df)) + 1; the values are those of scikit-learn's TfidfVectorizer.
+    Columns are the word n-grams in sorted order, then the character n-grams in sorted order.
+    The result does not depend on `n_threads`.
+
+    Parameters
+    ----------
+    word_ngrams, char_ngrams : (int, int) or None
+    min_df, max_df : int or float
+    max_features : int or None
+        Of equally frequent terms, the first in sorted order are kept.
+    lowercase, strip_accents, sublinear_tf : bool
+    n_threads : int or None
+        See `TfidfConfig` for each.
+
+    Attributes
+    ----------
+    config_ : TfidfConfig
+        The settings at the time of fit.
+    vocabularies_ : list of Vocabulary
+        One for each kind of term in use, words first.
+    idf_ : float32 array (n_features,)
+    n_features_ : int
+    """
+
+    def __init__(
+        self,
+        *,
+        word_ngrams: tuple[int, int] | None = DEFAULTS.word_ngrams,
+        char_ngrams: tuple[int, int] | None = DEFAULTS.char_ngrams,
+        min_df: int | float = DEFAULTS.min_df,
+        max_df: int | float = DEFAULTS.max_df,
+        max_features: int | None = DEFAULTS.max_features,
+        lowercase: bool = DEFAULTS.lowercase,
+        strip_accents: bool = DEFAULTS.strip_accents,
+        sublinear_tf: bool = DEFAULTS.sublinear_tf,
+        n_threads: int | None = DEFAULTS.n_threads,
+    ) -> None:
+        self.word_ngrams = word_ngrams
+        self.char_ngrams = char_ngrams
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+        self.sublinear_tf = sublinear_tf
+        self.n_threads = n_threads
+
+    def fit(self, texts: Iterable[str], y: object = None) -> Self:
+        """Learn the vocabulary and its weights; returns self."""
+        self.fit_transform(texts)
+        return self
+
+    def fit_transform(self, texts: Iterable[str], y: object = None) -> sp.csr_array[Any]:
+        """Learn from the texts and return their features, reading them once.
+
+        Returns
+        -------
+        CSR (n_instances, n_features), float32, indices sorted
+        """
+        config = TfidfConfig.from_dict(self.get_params())
+        texts = as_texts(texts)
+        blocks, vocabularies, idfs = [], [], []
+        for source in config.sources():
+            table, chunks = count_new(texts, source, n_threads=config.n_threads)
+            n_terms = int(table.size[0])
+            document_counts, totals = np.zeros(n_terms, np.int64), np.zeros(n_terms, np.int64)
+            for chunk in chunks:
+                kernels.term_totals(chunk.ids, chunk.counts, document_counts, totals)
+            kept = frequent_enough(document_counts, len(texts), config)
+            vocabulary, columns = Vocabulary.from_table(table, kept, joined_words=source.words)
+            if config.max_features is not None and config.max_features < len(vocabulary):
+                kept = most_frequent(columns, totals, config.max_features)
+                vocabulary, columns = Vocabulary.from_table(table, kept, joined_words=source.words)
+            kept_counts = np.empty(len(vocabulary), np.int64)
+            kept_counts[columns[columns >= 0]] = document_counts[columns >= 0]
+            idf = (np.log((1 + len(texts)) / (1 + kept_counts)) + 1).astype(np.float32)
+            del table
+            blocks.append(
+                weighted(
+                    chunks, len(vocabulary),
+                    sublinear_tf=config.sublinear_tf, idf=idf, columns=columns,
+                )
+            )  # fmt: skip
+            vocabularies.append(vocabulary)
+            idfs.append(idf)
+        if not sum(map(len, vocabularies)):
+            raise DataError(self._no_terms(texts, config))
+        self._set_learned(config, vocabularies, np.concatenate(idfs))
+        return normalized(side_by_side(blocks))
+
+    def transform(self, texts: Iterable[str]) -> sp.csr_array[Any]:
+        """The features of texts; a text without any known term gives an empty row.
+
+        Returns
+        -------
+        CSR (n_instances, n_features), float32, indices sorted
+        """
+        self._check_fitted()
+        config, sources = self.config_, self.config_.sources()
+        starts = np.cumsum([0, *map(len, self.vocabularies_)])
+        idfs = [self.idf_[i:j] for i, j in pairwise(starts)]
+
+        def block(shard: Shard, task: Task, kind: int) -> Any:
+            source, vocabulary = sources[kind], self.vocabularies_[kind]
+            chunks = []
+            for n_rows, buffer in shard.chunks(source):
+                chunks.append(count_known(buffer, n_rows, source, vocabulary))
+                task.advance(n_rows / len(sources))
+            return weighted(
+                chunks, len(vocabulary), sublinear_tf=config.sublinear_tf, idf=idfs[kind]
+            )
+
+        def one_shard(shard: Shard, task: Task) -> Any:
+            kinds = range(len(sources))
+            return normalized(side_by_side([block(shard, task, kind) for kind in kinds]))
+
+        texts = as_texts(texts)
+        return stacked(on_shards(one_shard, texts, self.n_threads))
+
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """The term of each column; character n-grams are marked as ``char:...``."""
+        self._check_fitted()
+        return [
+            name if vocabulary.joined_words else f"char:{name}"
+            for vocabulary in self.vocabularies_
+            for name in vocabulary.names
+        ]
+
+    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
+        """`feature_names` as scikit-learn asks for them."""
+        return np.array(self.feature_names, dtype=object)
+
+    def to_state(self) -> State:
+        """Settings, idf, and the terms as readable strings."""
+        self._check_fitted()
+        names = {("words" if v.joined_words else "characters"): v.names for v in self.vocabularies_}
+        return State("tfidf", self.config_.to_dict(), {"idf": self.idf_}, names)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build the fitted features again."""
+        settings = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in state.config.items()
+        }
+        config = TfidfConfig.from_dict(settings)
+        features = cls(**config.to_dict())
+        vocabularies = [
+            Vocabulary.from_names(
+                state.strings["words" if source.words else "characters"], joined_words=source.words
+            )
+            for source in config.sources()
+        ]
+        features._set_learned(config, vocabularies, np.array(state.arrays["idf"], np.float32))
+        return features
+
+    def _set_learned(
+        self, config: TfidfConfig, vocabularies: list[Vocabulary], idf: FloatArray
+    ) -> None:
+        n_features = sum(map(len, vocabularies))
+        if len(idf) != n_features:
+            raise DataError(f"idf must have one value per term ({n_features}), got {len(idf)}")
+        # Later changes of the parameters must not change how texts are read.
+        self.config_, self.vocabularies_ = config, vocabularies
+        self.idf_, self.n_features_ = idf, n_features
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "idf_"):
+            raise NotFittedError("this TfidfFeatures has no vocabulary yet: call fit first")
+
+    @staticmethod
+    def _no_terms(texts: Sequence[str], config: TfidfConfig) -> str:
+        return (
+            f"no terms left from {len(texts):,} texts with min_df={config.min_df}, "
+            f"max_df={config.max_df}, word_ngrams={config.word_ngrams}, "
+            f"char_ngrams={config.char_ngrams}: lower min_df, raise max_df, or check that the "
+            "texts hold words"
+        )
+
+
+def frequent_enough(
+    document_counts: npt.NDArray[np.int64], n_texts: int, config: TfidfConfig
+) -> npt.NDArray[np.int64]:
+    """Ids of the terms that min_df and max_df let through."""
+    low = config.min_df * (n_texts if isinstance(config.min_df, float) else 1)
+    high = config.max_df * (n_texts if isinstance(config.max_df, float) else 1)
+    return np.flatnonzero((document_counts >= low) & (document_counts <= high))
+
+
+def most_frequent(
+    columns: npt.NDArray[np.int32], totals: npt.NDArray[np.int64], n: int
+) -> npt.NDArray[np.int64]:
+    """Ids of the `n` terms that occur most often; ties go to the first in sorted order."""
+    kept = np.flatnonzero(columns >= 0)
+    order = np.lexsort((columns[kept], -totals[kept]))
+    return np.sort(kept[order[:n]])

@@ -1,0 +1,97 @@
+"""From term counts to weighted, sorted and normalised rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def weigh_rows(  # type: ignore[no-untyped-def]
+    indptr, ids, counts, columns, weights, sublinear, out_indptr, out_indices, out_data
+):
+    """Move counts to their columns, weigh them and sort each row by column.
+
+    indptr       IN   int64 (n_rows + 1,)
+    ids          IN   int32 (n_counts,), term ids, distinct within a row
+    counts       IN   int32 (n_counts,)
+    columns      IN   int32 (n_terms,), column of each term, -1 to drop it; empty: column = id
+    weights      IN   float64 (n_columns,), idf of each column; empty: all 1
+    sublinear    IN   bool, 1 + ln(count) instead of the count
+    out_indptr   OUT  int32 or int64 (n_rows + 1,)
+    out_indices  OUT  int32 (n_counts,), the first out_indptr[-1] are filled
+    out_data     OUT  float32 (n_counts,)
+    """
+    n_out = 0
+    out_indptr[0] = 0
+    longest = 0
+    for row in range(indptr.shape[0] - 1):
+        longest = max(longest, indptr[row + 1] - indptr[row])
+    keys = np.empty(longest, np.int64)
+    logs = np.log(np.arange(1, 65)) + 1.0
+    for row in range(indptr.shape[0] - 1):
+        n = 0
+        for i in range(indptr[row], indptr[row + 1]):
+            column = columns[ids[i]] if columns.shape[0] > 0 else ids[i]
+            if column >= 0:
+                # Column and count in one number: sorting it sorts both.
+                keys[n] = (np.int64(column) << 32) | counts[i]
+                n += 1
+        sort_keys(keys, n)
+        for i in range(n):
+            column, count = keys[i] >> 32, keys[i] & 0xFFFFFFFF
+            value = np.float64(count)
+            if sublinear:
+                value = logs[count - 1] if count <= 64 else np.log(value) + 1.0
+            if weights.shape[0] > 0:
+                value *= weights[column]
+            out_indices[n_out] = column
+            out_data[n_out] = value
+            n_out += 1
+        out_indptr[row + 1] = n_out
+
+
+@njit(cache=True, nogil=True)
+def sort_keys(keys, n):  # type: ignore[no-untyped-def]
+    """Sort keys[:n] in place; INOUT int64. Most rows are short: insertion beats a general sort."""
+    if n > 48:
+        keys[:n].sort()
+        return
+    for i in range(1, n):
+        key = keys[i]
+        j = i - 1
+        while j >= 0 and keys[j] > key:
+            keys[j + 1] = keys[j]
+            j -= 1
+        keys[j + 1] = key
+
+
+@njit(cache=True, nogil=True)
+def normalize_rows(indptr, data):  # type: ignore[no-untyped-def]
+    """Scale each row to Euclidean length 1, in place; a row of zeros stays.
+
+    indptr  IN     int32 or int64 (n_rows + 1,)
+    data    INOUT  float32 (n_values,)
+    """
+    for row in range(indptr.shape[0] - 1):
+        total = 0.0
+        for i in range(indptr[row], indptr[row + 1]):
+            total += np.float64(data[i]) * np.float64(data[i])
+        if total > 0.0:
+            scale = 1.0 / np.sqrt(total)
+            for i in range(indptr[row], indptr[row + 1]):
+                data[i] *= scale
+
+
+@njit(cache=True, nogil=True)
+def term_totals(ids, counts, document_counts, total_counts):  # type: ignore[no-untyped-def]
+    """In how many rows each term occurs, and how often in all.
+
+    ids              IN     int32 (n_counts,), distinct within a row
+    counts           IN     int32 (n_counts,)
+    document_counts  INOUT  int64 (n_terms,), added to
+    total_counts     INOUT  int64 (n_terms,), added to
+    """
+    for i in range(ids.shape[0]):
+        document_counts[ids[i]] += 1
+        total_counts[ids[i]] += counts[i]

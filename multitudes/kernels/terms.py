@@ -1,0 +1,320 @@
+"""Find the terms (word or character n-grams) of many texts and count them, row by row.
+
+Texts arrive as one UTF-8 buffer, each ended by a zero byte. A term is looked up in a `TermTable`,
+an open-addressing hash table over exact byte strings: hashes only speed the search up, and equal
+hashes of different terms are told apart by their bytes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+WORD_CHAR, SPACE_CHAR = 1, 2  # classes of code points, see `multitudes.features.text_buffer`
+LOOKUP, INSERT, HASH = 0, 1, 2  # what to do with a term: find it, add it if new, or only hash it
+
+FNV_START = np.uint64(0xCBF29CE484222325)
+FNV_PRIME = np.uint64(0x100000001B3)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+NO_ROOM = -2
+
+
+class TermTable(NamedTuple):
+    """A set of terms with ids 0, 1, 2, ... in the order of arrival.
+
+    `slots` int32 (a power of two): term id, or -1. `hashes` uint64 (capacity). `ends` int64
+    (capacity + 1): term i is pool[ends[i] : ends[i + 1]]. `pool` uint8: the bytes of all terms.
+    `size` int64 (1): number of terms.
+    """
+
+    slots: npt.NDArray[np.int32]
+    hashes: npt.NDArray[np.uint64]
+    ends: npt.NDArray[np.int64]
+    pool: npt.NDArray[np.uint8]
+    size: npt.NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def mix(value):  # type: ignore[no-untyped-def]
+    """Spread a 64-bit value over all its bits (the finaliser of splitmix64)."""
+    value = (value ^ (value >> np.uint64(30))) * MIX_1
+    value = (value ^ (value >> np.uint64(27))) * MIX_2
+    return value ^ (value >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def fold(gram_hash, token_hash):  # type: ignore[no-untyped-def]
+    """The hash of an n-gram with one more token at its end."""
+    return mix(gram_hash ^ token_hash) * FNV_PRIME
+
+
+@njit(cache=True, nogil=True)
+def find_term(table, key, text, parts, first, last, insert):  # type: ignore[no-untyped-def]
+    """The id of one term: -1 if unknown, NO_ROOM if it should be inserted but the table is full.
+
+    table   INOUT  TermTable
+    key     IN     uint64, hash of the term
+    text    IN     uint8 (n_bytes,)
+    parts   IN     int64 (n, 2), byte span of each token; the term is parts[first:last] joined by
+                   single spaces, where row i lives at i % n (a ring)
+    insert  IN     bool, add the term if it is new
+    """
+    n_parts = parts.shape[0]
+    mask = table.slots.shape[0] - 1
+    place = np.int64(key & np.uint64(mask))
+    while True:
+        term = table.slots[place]
+        if term < 0:
+            break
+        if table.hashes[term] == key and _same_bytes(table, term, text, parts, first, last):
+            return term
+        place = (place + 1) & mask
+    if not insert:
+        return -1
+    length = last - first - 1
+    for i in range(first, last):
+        length += parts[i % n_parts, 1] - parts[i % n_parts, 0]
+    term = table.size[0]
+    position = table.ends[term]
+    if term + 1 >= table.ends.shape[0] or position + length > table.pool.shape[0]:
+        return NO_ROOM
+    for i in range(first, last):
+        if i > first:
+            table.pool[position] = 32
+            position += 1
+        for j in range(parts[i % n_parts, 0], parts[i % n_parts, 1]):
+            table.pool[position] = text[j]
+            position += 1
+    table.ends[term + 1] = position
+    table.hashes[term] = key
+    table.slots[place] = term
+    table.size[0] = term + 1
+    return term
+
+
+@njit(cache=True, nogil=True)
+def _same_bytes(table, term, text, parts, first, last):  # type: ignore[no-untyped-def]
+    n_parts = parts.shape[0]
+    position, end = table.ends[term], table.ends[term + 1]
+    for i in range(first, last):
+        if i > first:
+            if position >= end or table.pool[position] != 32:
+                return False
+            position += 1
+        start, stop = parts[i % n_parts, 0], parts[i % n_parts, 1]
+        if end - position < stop - start:
+            return False
+        for j in range(start, stop):
+            if table.pool[position] != text[j]:
+                return False
+            position += 1
+    return position == end
+
+
+@njit(cache=True, nogil=True, inline="always")
+def add_to_row(term, row_start, n_out, ids, counts, where):  # type: ignore[no-untyped-def]
+    """Count `term` in the current row, which is ids[row_start:n_out]; returns the new n_out.
+
+    `where` TMP int64 (n_terms,) holds each term's last place; it may hold anything at first,
+    because a place only counts if it lies in this row and holds this term.
+    """
+    place = where[term]
+    if row_start <= place < n_out and ids[place] == term:
+        counts[place] += 1
+        return n_out
+    ids[n_out] = term
+    counts[n_out] = 1
+    where[term] = n_out
+    return n_out + 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def class_at(text, position, classes):  # type: ignore[no-untyped-def]
+    """(class, byte length) of the UTF-8 character at `position`."""
+    byte = text[position]
+    if byte < 0x80:
+        return classes[byte], 1
+    if byte < 0xE0:
+        point, width = byte & 0x1F, 2
+    elif byte < 0xF0:
+        point, width = byte & 0x0F, 3
+    else:
+        point, width = byte & 0x07, 4
+    point = np.int64(point)
+    for i in range(1, width):
+        point = (point << 6) | (text[position + i] & 0x3F)
+    return classes[point] if point < classes.shape[0] else np.uint8(0), width
+
+
+@njit(cache=True, nogil=True)
+def count_words(  # type: ignore[no-untyped-def]
+    text, start, row, classes, ngrams, table, mode, n_columns, ids, counts, indptr, where
+):
+    """Count the word n-grams of each text, from byte `start` and row `row` on.
+
+    A word is a run of word characters, with ``++`` or ``#`` behind it if there (C++, C#).
+
+    text       IN     uint8 (n_bytes,), texts as UTF-8, each ended by a zero byte
+    classes    IN     uint8 (n_code_points,)
+    ngrams     IN     (int, int), shortest and longest n-gram in words
+    table      INOUT  TermTable; not touched when mode is HASH
+    mode       IN     LOOKUP, INSERT or HASH (id = hash modulo n_columns)
+    ids        OUT    int32 (enough,)
+    counts     OUT    int32 (enough,)
+    indptr     INOUT  int64 (n_rows + 1,), filled up to `row` on entry
+    where      TMP    int64 (table capacity or n_columns,)
+
+    Returns (byte, row) reached; short of the end when the table must grow first.
+    """
+    n_min, n_max = ngrams
+    parts = np.empty((n_max, 2), np.int64)
+    token_hashes = np.empty(n_max, np.uint64)
+    position, n_out, n_bytes = start, indptr[row], text.shape[0]
+    text_start, n_tokens = start, 0
+    while position < n_bytes:
+        if text[position] == 0:
+            position += 1
+            row += 1
+            indptr[row] = n_out
+            text_start, n_tokens = position, 0
+            continue
+        kind, width = class_at(text, position, classes)
+        if kind != WORD_CHAR:
+            position += width
+            continue
+        word_start, key = position, FNV_START
+        while kind == WORD_CHAR:
+            for i in range(width):
+                key = (key ^ np.uint64(text[position + i])) * FNV_PRIME
+            position += width
+            kind, width = class_at(text, position, classes)
+        suffix = 0
+        if text[position] == 35:
+            suffix = 1
+        elif text[position] == 43 and text[position + 1] == 43:
+            suffix = 2
+        for _ in range(suffix):
+            key = (key ^ np.uint64(text[position])) * FNV_PRIME
+            position += 1
+        here = n_tokens % n_max
+        parts[here, 0], parts[here, 1], token_hashes[here] = word_start, position, key
+        n_tokens += 1
+        for n in range(n_min, min(n_max, n_tokens) + 1):
+            gram = FNV_START
+            for i in range(n_tokens - n, n_tokens):
+                gram = fold(gram, token_hashes[i % n_max])
+            if mode == HASH:
+                term = np.int64(gram % np.uint64(n_columns))
+            else:
+                term = np.int64(
+                    find_term(table, gram, text, parts, n_tokens - n, n_tokens, mode == INSERT)
+                )
+            if term == NO_ROOM:
+                return text_start, row
+            if term >= 0:
+                n_out = add_to_row(term, indptr[row], n_out, ids, counts, where)
+    return position, row
+
+
+@njit(cache=True, nogil=True)
+def count_characters(  # type: ignore[no-untyped-def]
+    text, start, row, classes, ngrams, table, mode, n_columns, ids, counts, indptr, where
+):
+    """Count the character n-grams of each text inside its words, as `count_words` does for words.
+
+    A word here is a run without white space; it gets one space before and behind it. A word not
+    longer than n counts once, whole, and is not looked at for greater n.
+    """
+    n_min, n_max = ngrams
+    padded = np.empty(64, np.uint8)  # the word with its two spaces
+    at = np.empty(65, np.int64)  # where each of its characters starts
+    span = np.empty((1, 2), np.int64)
+    position, n_out, n_bytes = start, indptr[row], text.shape[0]
+    text_start = start
+    while position < n_bytes:
+        if text[position] == 0:
+            position += 1
+            row += 1
+            indptr[row] = n_out
+            text_start = position
+            continue
+        kind, width = class_at(text, position, classes)
+        if kind == SPACE_CHAR:
+            position += width
+            continue
+        n_padded, n_chars = 1, 1
+        padded[0], at[0] = 32, 0
+        while kind != SPACE_CHAR and text[position] != 0:
+            if n_padded + width + 1 > padded.shape[0]:
+                padded = np.concatenate((padded, np.empty_like(padded)))
+                at = np.concatenate((at, np.empty_like(at)))
+            at[n_chars] = n_padded
+            n_chars += 1
+            for i in range(width):
+                padded[n_padded + i] = text[position + i]
+            n_padded += width
+            position += width
+            kind, width = class_at(text, position, classes)
+        padded[n_padded], at[n_chars] = 32, n_padded
+        n_chars += 1
+        at[n_chars] = n_padded + 1
+        for n in range(n_min, n_max + 1):
+            for i in range(max(n_chars - n + 1, 1)):
+                span[0, 0], span[0, 1] = at[i], at[min(i + n, n_chars)]
+                key = FNV_START
+                for j in range(span[0, 0], span[0, 1]):
+                    key = (key ^ np.uint64(padded[j])) * FNV_PRIME
+                key = fold(FNV_START, key)
+                if mode == HASH:
+                    term = np.int64(key % np.uint64(n_columns))
+                else:
+                    term = np.int64(find_term(table, key, padded, span, 0, 1, mode == INSERT))
+                if term == NO_ROOM:
+                    return text_start, row
+                if term >= 0:
+                    n_out = add_to_row(term, indptr[row], n_out, ids, counts, where)
+            if n_chars <= n:
+                break
+    return position, row
+
+
+@njit(cache=True, nogil=True)
+def insert_terms(table, pool, ends, joined_words, new_ids):  # type: ignore[no-untyped-def]
+    """Insert whole terms, as when two tables are merged or a stored vocabulary is opened.
+
+    table         INOUT  TermTable with room for all of them
+    pool          IN     uint8, bytes of the terms
+    ends          IN     int64 (n_terms + 1,), term i is pool[ends[i] : ends[i + 1]]
+    joined_words  IN     bool, terms are words joined by spaces (else: characters, spaces count)
+    new_ids       OUT    int32 (n_terms,)
+    """
+    span = np.empty((1, 2), np.int64)
+    for i in range(ends.shape[0] - 1):
+        gram, key = FNV_START, FNV_START
+        for j in range(ends[i], ends[i + 1]):
+            if joined_words and pool[j] == 32:
+                gram, key = fold(gram, key), FNV_START
+            else:
+                key = (key ^ np.uint64(pool[j])) * FNV_PRIME
+        gram = fold(gram, key)
+        span[0, 0], span[0, 1] = ends[i], ends[i + 1]
+        new_ids[i] = find_term(table, gram, pool, span, 0, 1, True)
+
+
+@njit(cache=True, nogil=True)
+def fill_slots(hashes, n_terms, slots):  # type: ignore[no-untyped-def]
+    """Enter terms 0 .. n_terms - 1, known to differ, into empty slots.
+
+    hashes  IN   uint64 (at least n_terms,)
+    slots   OUT  int32 (a power of two above n_terms,), all -1 on entry
+    """
+    mask = slots.shape[0] - 1
+    for term in range(n_terms):
+        place = np.int64(hashes[term] & np.uint64(mask))
+        while slots[place] >= 0:
+            place = (place + 1) & mask
+        slots[place] = term
