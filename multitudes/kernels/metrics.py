@@ -1,0 +1,111 @@
+"""Kernels of evaluation: who was hit, at which rank, and how often each label was predicted.
+
+Callers validate; kernels trust. Each has a slow twin in `multitudes.kernels.reference`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def find_hits(
+    labels: npt.NDArray[np.int32],  # IN  (n, width): label ids best first, -1 where missing
+    indptr: npt.NDArray[np.int64],  # IN  (n + 1,): rows of the truth
+    indices: npt.NDArray[np.int32],  # IN  (n_true,): true labels, each once in a row
+    mark: npt.NDArray[np.int32],  # TMP (n_labels,): zeros
+    hit_row: npt.NDArray[np.int32],  # OUT (n_true,): instance of each hit
+    hit_rank: npt.NDArray[np.int32],  # OUT (n_true,): its rank, 0 is best
+) -> int:
+    """Write the hits, row by row and best first; return their number.
+
+    A row that lists a label twice, or a label after a -1, ends the search: the result is then
+    ``-1 - row``. One table of marks serves all rows, because row i writes only 2i + 1 (true) and
+    2i + 2 (predicted): what an earlier row left behind is smaller than both.
+    """
+    n_hits = 0
+    for i in range(labels.shape[0]):
+        is_true = 2 * i + 1
+        is_predicted = 2 * i + 2
+        for t in range(indptr[i], indptr[i + 1]):
+            mark[indices[t]] = is_true
+        ended = False
+        for j in range(labels.shape[1]):
+            label = labels[i, j]
+            if label < 0:
+                ended = True
+                continue
+            found = mark[label]
+            if ended or found == is_predicted:
+                return -1 - i
+            mark[label] = is_predicted
+            if found == is_true:
+                hit_row[n_hits] = i
+                hit_rank[n_hits] = j
+                n_hits += 1
+    return n_hits
+
+
+@njit(cache=True, nogil=True)
+def count_predicted(
+    labels: npt.NDArray[np.int32],  # IN  (n, width): label ids, -1 where missing
+    section: npt.NDArray[np.int64],  # IN  (width,): which row of `counts` a rank belongs to
+    counts: npt.NDArray[np.int64],  # OUT (n_sections, n_labels): zeros on entry
+) -> None:
+    """Count how often each label is predicted, by section of the ranking."""
+    for i in range(labels.shape[0]):
+        for j in range(labels.shape[1]):
+            if labels[i, j] >= 0:
+                counts[section[j], labels[i, j]] += 1
+
+
+@njit(cache=True, nogil=True)
+def rank_in_rows(
+    indptr: npt.NDArray[np.int64],  # IN  (n + 1,)
+    weights: npt.NDArray[np.float64],  # IN  (nnz,)
+    ranks: npt.NDArray[np.int32],  # OUT (nnz,): 0 for the largest weight of the row
+) -> None:
+    """Rank the entries of each row by falling weight; ties go to the earlier entry."""
+    for i in range(indptr.shape[0] - 1):
+        start = indptr[i]
+        order = np.argsort(-weights[start : indptr[i + 1]], kind="mergesort")
+        for rank in range(order.shape[0]):
+            ranks[start + order[rank]] = rank
+
+
+@njit(cache=True, nogil=True)
+def best_in_rows(
+    indptr: npt.NDArray[np.int64],  # IN  (n + 1,)
+    indices: npt.NDArray[np.int32],  # IN  (nnz,): label ids
+    scores: npt.NDArray[np.floating[Any]],  # IN  (nnz,): float32 or float64, no NaN
+    best: npt.NDArray[np.floating[Any]],  # TMP (top_k,): like `scores`
+    labels: npt.NDArray[np.int32],  # OUT (n, top_k): -1 on entry; top_k >= 1
+) -> None:
+    """The `top_k` best labels of each row, best first, ties to the smaller label id.
+
+    Insertion into a short sorted list: most entries of a long row fail its first comparison.
+    """
+    top_k = labels.shape[1]
+    for i in range(labels.shape[0]):
+        filled = 0
+        for t in range(indptr[i], indptr[i + 1]):
+            score = scores[t]
+            label = indices[t]
+            if filled == top_k and not (
+                score > best[top_k - 1] or (score == best[top_k - 1] and label < labels[i, -1])
+            ):
+                continue
+            filled = min(filled + 1, top_k)
+            j = filled - 1
+            while j > 0 and (
+                score > best[j - 1] or (score == best[j - 1] and label < labels[i, j - 1])
+            ):
+                best[j] = best[j - 1]
+                labels[i, j] = labels[i, j - 1]
+                j -= 1
+            best[j] = score
+            labels[i, j] = label

@@ -1,0 +1,204 @@
+"""What evaluation accepts, checked once and brought to one form.
+
+Predictions may be `Predictions`, a CSR array of scores, or one list per instance: of label ids,
+best first, or of (label, score) pairs. The truth may be a CSR array or one list of label ids per
+instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from multitudes.errors import ConfigError, DataError
+from multitudes.types import NO_LABEL, LabelArray, Predictions, Sparse
+
+# Predictions | CSR | Sequence[Sequence[int | tuple[int, float]]], CSR | Sequence[Sequence[int]]:
+# `Sparse` is Any, so a union with it would say no more to a type checker.
+PredictionsLike: TypeAlias = Any
+TruthLike: TypeAlias = Any
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether a value is a SciPy sparse array or matrix; says nothing to the type checker."""
+    return bool(sp.issparse(value))
+
+
+def check_ks(ks: Iterable[int]) -> tuple[int, ...]:
+    """The cut-offs as a rising tuple without repeats, or a ConfigError."""
+    ks = tuple(ks)
+    if not ks or any(isinstance(k, bool) or not isinstance(k, (int, np.integer)) for k in ks):
+        raise ConfigError(f"ks must be one or more whole numbers, e.g. (1, 3, 5), got {ks!r}")
+    if min(ks) < 1:
+        raise ConfigError(f"every k must be at least 1, got {min(ks)} in ks={ks!r}")
+    return tuple(sorted({int(k) for k in ks}))
+
+
+def label_space(predictions: PredictionsLike, truth: TruthLike, weights: Any = None) -> int:
+    """Size of the label space on which all the inputs that know it must agree.
+
+    Lists do not know it: where nothing else does, it is the largest label id plus one.
+    """
+    sizes: dict[str, int] = {}
+    if isinstance(predictions, Predictions):
+        sizes["predictions"] = int(predictions.n_labels)
+    elif is_sparse(predictions):
+        sizes["predictions"] = int(predictions.shape[1])
+    if is_sparse(truth):
+        sizes["truth"] = int(truth.shape[1])
+    if weights is not None:
+        sizes["inverse_propensity or frequency_bins"] = len(weights)
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+        raise DataError(f"the label spaces differ ({told}): all must have the same n_labels")
+    if sizes:
+        return next(iter(sizes.values()))
+    largest = -1
+    for name, rows in (("predictions", predictions), ("truth", truth)):
+        labels = [label for row in _rows(rows, name) for label, _ in _entries(row, name)]
+        largest = max(largest, *labels) if labels else largest
+    return largest + 1
+
+
+def ranked_labels(predictions: PredictionsLike, *, top_k: int, n_labels: int) -> LabelArray:
+    """The labels of each instance, best first.
+
+    Returns
+    -------
+    int32 array (n_instances, width), C-contiguous
+        -1 where an instance has fewer labels; `width` is at most `top_k`.
+    """
+    if isinstance(predictions, Predictions):
+        labels = np.ascontiguousarray(predictions.labels[:, :top_k], dtype=np.int32)
+    elif is_sparse(predictions):
+        labels = _best_of_csr(predictions, top_k)
+    else:
+        labels = _labels_of_lists(predictions, top_k)
+    if labels.size and (labels.max() >= n_labels or labels.min() < NO_LABEL):
+        row, rank = np.argwhere((labels >= n_labels) | (labels < NO_LABEL))[0]
+        raise DataError(
+            f"predictions, instance {row}, rank {rank + 1}: label {labels[row, rank]} is not in "
+            f"0..{n_labels - 1} (or -1 for none): use ids of the label space of the truth"
+        )
+    return labels
+
+
+def truth_matrix(truth: TruthLike, *, n_labels: int) -> sp.csr_array[Any]:
+    """The true labels as CSR (n_instances, n_labels): sorted, each once, no stored zeros."""
+    if is_sparse(truth):
+        matrix: sp.csr_array[Any] = sp.csr_array(truth)
+        if matrix.nnz and not 0 <= matrix.indices.min() <= matrix.indices.max() < n_labels:
+            raise DataError(f"truth: a column index lies outside 0..{n_labels - 1}")
+        if matrix.has_canonical_format and np.all(matrix.data):
+            return matrix
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        return matrix
+    return list_matrix(truth, n_labels=n_labels, name="truth")
+
+
+def list_matrix(rows: Any, *, n_labels: int, name: str) -> sp.csr_array[Any]:
+    """One list of label ids per instance as a CSR array of ones; repeats and strangers refused."""
+    columns: list[int] = []
+    indptr = [0]
+    for i, row in enumerate(_rows(rows, name)):
+        labels = [label for label, _ in _entries(row, name, i)]
+        strangers = [label for label in labels if not 0 <= label < n_labels]
+        if strangers:
+            raise DataError(
+                f"{name}, instance {i}: label {strangers[0]} is not in 0..{n_labels - 1}: "
+                "use ids of one label space for predictions and truth"
+            )
+        if len(set(labels)) < len(labels):
+            raise DataError(repeated(name, i, np.array(labels)))
+        columns.extend(sorted(labels))
+        indptr.append(len(columns))
+    data = np.ones(len(columns), np.float32)
+    index = (np.array(columns, np.int32), np.array(indptr, np.int64))
+    return sp.csr_array((data, *index), shape=(len(indptr) - 1, n_labels))
+
+
+def repeated(name: str, row: int, labels: LabelArray) -> str:
+    """The message for a row of labels that a kernel or a check refused."""
+    ids, counts = np.unique(labels[labels >= 0], return_counts=True)
+    if np.any(counts > 1):
+        return (
+            f"{name}, instance {row}: label {ids[counts > 1][0]} is listed "
+            f"{counts.max()} times: list each label once"
+        )
+    return (
+        f"{name}, instance {row}: a label follows a missing one (-1) in {labels.tolist()}: "
+        "put the -1 last"
+    )
+
+
+def _best_of_csr(scores: Sparse, top_k: int) -> LabelArray:
+    """The best stored entries of each row of scores; a stored 0 is a prediction of score 0."""
+    from multitudes.kernels.metrics import best_in_rows  # loads numba: not before it is needed
+
+    matrix = sp.csr_array(scores)
+    data = matrix.data if matrix.dtype == np.float32 else matrix.data.astype(np.float64)
+    if np.isnan(data).any():
+        row = int(np.searchsorted(matrix.indptr, np.argmax(np.isnan(data)), "right")) - 1
+        raise DataError(f"predictions, instance {row}: a score is NaN: scores must be comparable")
+    width = min(top_k, int(np.diff(matrix.indptr).max(initial=0)))
+    labels = np.full((matrix.shape[0], width), NO_LABEL, np.int32)
+    if width:
+        indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+        best_in_rows(indptr, indices, data, np.empty(width, data.dtype), labels)
+    return labels
+
+
+def _labels_of_lists(rows: Any, top_k: int) -> LabelArray:
+    """The first `top_k` labels of each list; lists of pairs are put in order of score first."""
+    ranked = []
+    for i, row in enumerate(_rows(rows, "predictions")):
+        entries = _entries(row, "predictions", i)
+        if entries and entries[0][1] is not None:
+            entries = sorted(entries, key=lambda entry: (-entry[1], entry[0]))
+        labels = [label for label, _ in entries]
+        if len(set(labels)) < len(labels):  # also past top_k, where the kernel does not look
+            raise DataError(repeated("predictions", i, np.array(labels)))
+        ranked.append(labels[:top_k])
+    width = max((len(row) for row in ranked), default=0)
+    out = np.full((len(ranked), width), NO_LABEL, np.int32)
+    for i, labels in enumerate(ranked):
+        if labels and not (min(labels) >= 0 and max(labels) < 2**31):
+            bad = min(labels) if min(labels) < 0 else max(labels)
+            raise DataError(f"predictions, instance {i}: {bad} is not a label id")
+        out[i, : len(labels)] = labels
+    return out
+
+
+def _rows(rows: Any, name: str) -> Sequence[Any]:
+    """`rows` if it can hold one list per instance."""
+    if isinstance(rows, (str, bytes, np.ndarray)) or not isinstance(rows, Sequence):
+        raise DataError(
+            f"{name} must be a CSR array or one list of labels per instance, got "
+            f"{type(rows).__name__}: wrap a dense array as scipy.sparse.csr_array(array)"
+        )
+    return rows
+
+
+def _entries(row: Any, name: str, number: int | None = None) -> list[tuple[int, Any]]:
+    """(label, score) for each entry of one instance; the score is None where none was given."""
+    where = name if number is None else f"{name}, instance {number}"
+    if isinstance(row, (str, bytes)) or not isinstance(row, (Iterable, np.ndarray)):
+        raise DataError(f"{where}: expected a list of label ids, got {row!r}")
+    out = []
+    for entry in row:
+        label, score = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, None)
+        if isinstance(label, bool) or not isinstance(label, (int, np.integer)):
+            raise DataError(f"{where}: {label!r} is not a label id: map label names to ids first")
+        if score is not None and not isinstance(score, (int, float, np.number)):
+            raise DataError(f"{where}: label {label} has score {score!r}, which is not a number")
+        if score is not None and score != score:
+            raise DataError(f"{where}: label {label} has score NaN: scores must be comparable")
+        out.append((int(label), score))
+    if len({score is None for _, score in out}) > 1:
+        raise DataError(f"{where}: some labels have a score and some do not: give all or none")
+    return out

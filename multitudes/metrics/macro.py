@@ -1,0 +1,135 @@
+"""Metrics averaged over labels: macro P, R and F1 at k, and coverage at k.
+
+Every label counts the same however rare it is. These are no sums over instances, so they have no
+bootstrap interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from multitudes.errors import ConfigError, DataError
+from multitudes.metrics.inputs import PredictionsLike, TruthLike, check_ks
+from multitudes.metrics.matches import Matches, Values, match
+from multitudes.metrics.terms import ratio
+
+Counts = npt.NDArray[np.int64]
+Over = Literal["all", "true"]
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """What happened to each label.
+
+    Parameters
+    ----------
+    hits, predicted, true : int64 arrays (n_labels,)
+        How often the label was rightly predicted, predicted, and true.
+    """
+
+    hits: Counts
+    predicted: Counts
+    true: Counts
+
+    def precision(self, *, empty: float = 0.0) -> Values:
+        """Precision of each label; `empty` for a label never predicted."""
+        return ratio(self.hits, self.predicted, empty=empty)
+
+    def recall(self, *, empty: float = 0.0) -> Values:
+        """Recall of each label; `empty` for a label that is never true."""
+        return ratio(self.hits, self.true, empty=empty)
+
+    def f1(self, *, empty: float = 0.0) -> Values:
+        """F1 of each label; `empty` for a label neither predicted nor true."""
+        return ratio(2 * self.hits, self.predicted + self.true, empty=empty)
+
+    def coverage(self) -> float:
+        """Share of the labels that are true somewhere and were found at least once."""
+        return float(ratio(np.count_nonzero(self.hits), np.count_nonzero(self.true)))
+
+
+def label_counts(matches: Matches, ks: tuple[int, ...]) -> list[LabelCounts]:
+    """Counts of each label among the best k, for every k of rising `ks`."""
+    from multitudes.kernels.metrics import count_predicted  # loads numba: not before it is needed
+
+    width, n_labels = matches.labels.shape[1], matches.n_labels
+    predicted = np.zeros((len(ks), n_labels), np.int64)
+    section = np.searchsorted(np.array(ks), np.arange(width), side="right").astype(np.int64)
+    if width:
+        count_predicted(matches.labels[:, : ks[-1]], section, predicted)
+    true = np.bincount(matches.truth.indices, minlength=n_labels)
+    return [
+        LabelCounts(
+            np.bincount(matches.hit_label[matches.hit_rank < k], minlength=n_labels), so_far, true
+        )
+        for k, so_far in zip(ks, predicted.cumsum(axis=0), strict=True)
+    ]
+
+
+def macro_values(matches: Matches, ks: tuple[int, ...], *, over: Over = "all") -> dict[str, float]:
+    """Every metric of this file for every k."""
+    counts = list(zip(ks, label_counts(matches, ks), strict=True))
+    values: dict[str, float] = {}
+    for name, per_label in (
+        ("macro-P", LabelCounts.precision),
+        ("macro-R", LabelCounts.recall),
+        ("macro-F1", LabelCounts.f1),
+    ):
+        values |= {f"{name}@{k}": _mean(per_label(of), of, over) for k, of in counts}
+    return values | {f"coverage@{k}": of.coverage() for k, of in counts}
+
+
+def macro_precision_at_k(
+    predictions: PredictionsLike, truth: TruthLike, *, k: int = 5, over: Over = "all"
+) -> float:
+    """Precision of each label among the best k, averaged over labels.
+
+    Parameters
+    ----------
+    predictions, truth
+        As in `precision_at_k`; where both are lists, the label space ends at the largest id.
+    k : int
+        How many labels of each instance are looked at.
+    over : "all" or "true"
+        Average over the whole label space, or over the labels that are true somewhere. A label
+        never predicted (recall: never true; F1: neither) counts 0.
+    """
+    return _single("macro-P", predictions, truth, k, over)
+
+
+def macro_recall_at_k(
+    predictions: PredictionsLike, truth: TruthLike, *, k: int = 5, over: Over = "all"
+) -> float:
+    """Recall of each label among the best k, averaged; inputs as `macro_precision_at_k`."""
+    return _single("macro-R", predictions, truth, k, over)
+
+
+def macro_f1_at_k(
+    predictions: PredictionsLike, truth: TruthLike, *, k: int = 5, over: Over = "all"
+) -> float:
+    """F1 of each label among the best k, averaged; inputs as `macro_precision_at_k`."""
+    return _single("macro-F1", predictions, truth, k, over)
+
+
+def coverage_at_k(predictions: PredictionsLike, truth: TruthLike, *, k: int = 5) -> float:
+    """Share of the labels true somewhere that the best k find at least once."""
+    return _single("coverage", predictions, truth, k, "all")
+
+
+def _single(name: str, predictions: Any, truth: Any, k: int, over: Over) -> float:
+    (k,) = check_ks((k,))
+    matches = match(predictions, truth, top_k=k)
+    return macro_values(matches, (k,), over=over)[f"{name}@{k}"]
+
+
+def _mean(per_label: Values, counts: LabelCounts, over: Over) -> float:
+    if over not in ("all", "true"):
+        raise ConfigError(f"over must be 'all' or 'true' (labels), got {over!r}")
+    if len(per_label) == 0:
+        raise DataError("a mean over labels needs at least one label, got a label space of 0")
+    chosen = per_label if over == "all" else per_label[counts.true > 0]
+    return float(chosen.mean()) if len(chosen) else 0.0

@@ -1,0 +1,176 @@
+"""`evaluate` and `evaluate_sets`: all metrics at once, as a `Report`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from multitudes.errors import DataError
+from multitudes.metrics.at_k import at_k_terms
+from multitudes.metrics.bootstrap import Resampling, intervals
+from multitudes.metrics.by_frequency import FrequencyBins, frequency_terms
+from multitudes.metrics.inputs import PredictionsLike, TruthLike, check_ks
+from multitudes.metrics.macro import macro_values
+from multitudes.metrics.matches import Matches, Values, longest, match
+from multitudes.metrics.propensity import check_weights
+from multitudes.metrics.sets import match_sets, set_label_values, set_terms
+from multitudes.metrics.tables import grid
+from multitudes.metrics.terms import Term
+
+
+@dataclass(frozen=True)
+class Report:
+    """Metrics of one set of predictions.
+
+    Parameters
+    ----------
+    values : dict of name to float
+        ``"P@1"``, ``"nDCG@5"``, ``"micro-F1"``...; between 0 and 1.
+    n_instances, n_labels : int
+        What was evaluated, after `skip_empty`.
+    intervals : dict of name to (low, high)
+        Bootstrap confidence intervals, where asked for and where the metric has one.
+    notes : tuple of str
+        What a reader of the numbers should know.
+    """
+
+    values: Mapping[str, float]
+    n_instances: int
+    n_labels: int
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> float:
+        return self.values[name]
+
+    def table(self) -> str:
+        """The metrics in percent, a line each and a column for each k."""
+        cells = {}
+        for name, value in self.values.items():
+            cells[name] = f"{100 * value:.2f}"
+            if name in self.intervals:
+                low, high = self.intervals[name]
+                cells[name] += f" [{100 * low:.2f}, {100 * high:.2f}]"
+        size = f"{self.n_instances} instances, {self.n_labels} labels; in percent"
+        return "\n".join([grid(cells), size, *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "values": dict(self.values),
+            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
+            "n_instances": self.n_instances,
+            "n_labels": self.n_labels,
+            "notes": list(self.notes),
+        }
+
+
+def evaluate(
+    predictions: PredictionsLike,
+    truth: TruthLike,
+    *,
+    ks: Iterable[int] = (1, 3, 5),
+    inverse_propensity: npt.ArrayLike | None = None,
+    frequency_bins: FrequencyBins | None = None,
+    skip_empty: bool = False,
+    resampling: Resampling | None = None,
+) -> Report:
+    """Every metric at k of ranked predictions.
+
+    Parameters
+    ----------
+    predictions : Predictions, CSR of scores, or lists of labels (best first) or (label, score)
+        A missing prediction counts as a miss. Ties of scores go to the smaller label id.
+    truth : CSR (n_instances, n_labels) or lists of labels
+    ks : iterable of int
+        The cut-offs.
+    inverse_propensity : array (n_labels,), optional
+        From `inverse_propensity(Y_train)`; adds PSP@k, PSnDCG@k and PSR@k.
+    frequency_bins : FrequencyBins, optional
+        From `frequency_bins(Y_train)`; adds P and R by bin.
+    skip_empty : bool
+        Leave out instances without a true label; by default they count.
+    resampling : Resampling, optional
+        Adds bootstrap confidence intervals to all but the macro metrics and coverage.
+
+    Examples
+    --------
+    >>> evaluate([[2, 0, 1]], [[0, 2]], ks=(1, 3))["P@3"]
+    0.6666666666666666
+    """
+    ks = check_ks(ks)
+    weights = None if inverse_propensity is None else check_weights(inverse_propensity)
+    matches = checked_matches(predictions, truth, ks, weights, frequency_bins, skip_empty)
+    terms = at_k_terms(matches, ks, weights)
+    if frequency_bins is not None:
+        terms |= frequency_terms(matches, ks, frequency_bins)
+    notes = _notes(longest(predictions, matches), ks, matches)
+    return _report(terms, macro_values(matches, ks), matches.n_labels, resampling, notes)
+
+
+def evaluate_sets(
+    predictions: PredictionsLike,
+    truth: TruthLike,
+    *,
+    skip_empty: bool = False,
+    resampling: Resampling | None = None,
+) -> Report:
+    """Micro, example-based, macro and weighted precision, recall and F1 of predicted label sets.
+
+    Parameters
+    ----------
+    predictions, truth
+        As in `set_scores`.
+    skip_empty, resampling
+        As in `evaluate`; only the micro and example-based metrics have intervals.
+    """
+    matches = match_sets(predictions, truth, skip_empty=skip_empty)
+    n_labels = len(matches.per_label.true)
+    return _report(set_terms(matches), set_label_values(matches), n_labels, resampling, ())
+
+
+def checked_matches(
+    predictions: PredictionsLike,
+    truth: TruthLike,
+    ks: tuple[int, ...],
+    weights: Values | None,
+    bins: FrequencyBins | None,
+    skip_empty: bool,
+) -> Matches:
+    """`match`, with everything that has one entry per label held to the same label space."""
+    if weights is not None and bins is not None and len(weights) != len(bins):
+        raise DataError(
+            f"inverse_propensity has {len(weights)} labels and frequency_bins {len(bins)}: "
+            "make both from the same training labels"
+        )
+    per_label = weights if weights is not None else bins
+    return match(predictions, truth, top_k=ks[-1], weights=per_label, skip_empty=skip_empty)
+
+
+def _report(
+    terms: dict[str, Term],
+    label_means: dict[str, float],
+    n_labels: int,
+    resampling: Resampling | None,
+    notes: tuple[str, ...],
+) -> Report:
+    values = {name: term.value for name, term in terms.items()} | label_means
+    spread = {} if resampling is None else intervals(terms, resampling)
+    n_instances = len(next(iter(terms.values())).numerator)
+    return Report(values, n_instances, n_labels, spread, notes)
+
+
+def _notes(width: int, ks: tuple[int, ...], matches: Matches) -> tuple[str, ...]:
+    notes = []
+    if width < ks[-1] and width < matches.n_labels:
+        notes.append(
+            f"Predictions hold at most {width} labels per instance: "
+            f"past rank {width} every label counts as a miss."
+        )
+    empty = int((matches.n_true == 0).sum())
+    if empty:
+        notes.append(f"Instances without a true label, counted as 0: {empty} (see skip_empty).")
+    return tuple(notes)
