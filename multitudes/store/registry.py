@@ -18,7 +18,7 @@ _HOMES = {
     "parabel": "multitudes.linear:Parabel",
     "one-vs-all": "multitudes.linear:OneVsAll",
     "label-tree": "multitudes.labels:LabelTree",
-    "tfidf-features": "multitudes.features:TfidfFeatures",
+    "tfidf": "multitudes.features:TfidfFeatures",
     "hashing-features": "multitudes.features:HashingFeatures",
     "dense-features": "multitudes.features:DenseFeatures",
     "concat-features": "multitudes.features:ConcatFeatures",

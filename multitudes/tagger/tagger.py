@@ -1,0 +1,277 @@
+"""Tagger: features and a model behind one door; texts in, label names out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+
+from multitudes import progress
+from multitudes.data import Dataset
+from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
+from multitudes.store import State, Storable, build, load, save
+from multitudes.tagger.label_lists import label_matrix
+from multitudes.tagger.presets import AUTO, choose, preset
+from multitudes.tagger.settings import apply_settings, set_where_known
+from multitudes.types import Model, Predictions, Sparse
+
+BATCH = 4096  # instances scored at a time: enough to fill the threads, little memory
+
+
+class Tag(NamedTuple):
+    """A label given to a text, and its score."""
+
+    label: str
+    score: float
+
+
+class Tagger(BaseEstimator):  # type: ignore[misc]
+    """Learns from texts and their labels, and tags new texts.
+
+    Parameters
+    ----------
+    model : str or estimator
+        A preset ("xr-linear", "parabel", "one-vs-all"), "auto" to choose among them by the size
+        of the data, or any estimator with ``fit(X, Y)`` and ``predict(X, top_k=)``.
+    features : estimator, optional
+        Turns texts into X with ``fit_transform`` and ``transform``; TF-IDF where absent. Data
+        that comes as X needs none.
+    settings : mapping, optional
+        Settings by name, e.g. ``{"branching": 8, "features.min_df": 2}``.
+    seed : int
+        Same seed, same tagger.
+    n_threads : int, optional
+        All cores where absent.
+    verbose : bool
+        Show progress on stderr.
+
+    Attributes
+    ----------
+    model_ : the fitted model
+    features_ : the fitted features; None for a tagger fitted on X
+    labels_ : tuple of str
+        The name of each label id.
+    feature_names_ : sequence of str or None
+        Names of the columns of X, for a tagger fitted on X that had them.
+    choice_ : str
+        Which model was taken, and why.
+
+    Examples
+    --------
+    >>> tagger = Tagger("xr-linear").fit(texts, labels)  # doctest: +SKIP
+    >>> tagger.predict(["a leather belt"], top_k=2)  # doctest: +SKIP
+    [[Tag(label='belts', score=0.93), Tag(label='leather goods', score=0.81)]]
+    """
+
+    def __init__(
+        self,
+        model: str | Any = AUTO,
+        *,
+        features: Any = None,
+        settings: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        n_threads: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.model = model
+        self.features = features
+        self.settings = settings
+        self.seed = seed
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[Sequence[str]] | Sparse,
+        *,
+        label_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Learn from texts and, for each, a list of label names (or Y with `label_names`)."""
+        if sp.issparse(labels):
+            Y: Any = labels
+            return self.fit_dataset(Dataset(Y=Y, texts=texts, label_names=label_names))
+        if isinstance(texts, str) or len(texts) != len(labels):
+            n_texts = "one str" if isinstance(texts, str) else f"{len(texts):,} texts"
+            raise DataError(
+                f"fit needs one list of labels per text, got {n_texts} and {len(labels):,} lists"
+            )
+        Y, names = label_matrix(labels, label_names)
+        return self.fit_dataset(Dataset(Y=Y, texts=texts, label_names=names))
+
+    def fit_dataset(self, dataset: Dataset) -> Self:
+        """Learn from a Dataset, of texts or of features."""
+        if not len(dataset) or not dataset.Y.nnz:
+            raise DataError(
+                f"there is nothing to learn from: {dataset!r}; at least one instance needs a label"
+            )
+        model, features, choice = self._make(len(dataset), dataset.n_labels)
+        with progress.shown(self.verbose):
+            if dataset.texts is None:
+                X, features = dataset.X, None
+            else:
+                X = features.fit_transform(dataset.texts)
+            model.fit(X, dataset.Y)
+        names = dataset.label_names or [str(label) for label in range(dataset.n_labels)]
+        self._set_learned(model, features, names, choice)
+        self.feature_names_ = dataset.feature_names
+        return self
+
+    def predict(
+        self, texts: Any, *, top_k: int = 5, threshold: float | None = None
+    ) -> list[list[Tag]]:
+        """The best labels of each text by name, best first.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Or X, for a tagger fitted on features.
+        top_k : int
+            At most so many labels per text.
+        threshold : float, optional
+            Leave out labels whose score is lower.
+        """
+        predictions = self.predict_ids(texts, top_k=top_k)
+        lowest = -np.inf if threshold is None else threshold
+        return [
+            [
+                Tag(self.labels_[label], score)
+                for label, score in zip(labels, scores, strict=True)
+                if label >= 0 and score >= lowest
+            ]
+            for labels, scores in zip(
+                predictions.labels.tolist(), predictions.scores.tolist(), strict=True
+            )
+        ]
+
+    def predict_ids(self, texts: Any, *, top_k: int = 5) -> Predictions:
+        """The best label ids of each text (or row of X), with scores."""
+        self._check_fitted()
+        if isinstance(top_k, bool) or not isinstance(top_k, (int, np.integer)) or top_k < 1:
+            raise ConfigError(f"top_k must be a whole number >= 1, got {top_k!r}")
+        inputs = self._checked_inputs(texts)
+        n = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+        starts = range(0, n, BATCH) if n else [0]
+        batches = []
+        with progress.shown(self.verbose), progress.track("predicting", n, "instances") as task:
+            for start in starts:
+                X = self._to_features(inputs[start : start + BATCH])
+                batches.append(self.model_.predict(X, top_k=int(top_k)))
+                task.advance(X.shape[0])
+        return Predictions(
+            np.concatenate([batch.labels for batch in batches]),
+            np.concatenate([batch.scores for batch in batches]),
+            len(self.labels_),
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Save as a model folder; an older model there is replaced in one step."""
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, verify: bool = False) -> Self:
+        """Load what `save` wrote; with `verify`, compare every file's SHA-256."""
+        tagger = load(path, verify=verify)
+        if not isinstance(tagger, cls):
+            raise StoreError(
+                f"{path} holds a {type(tagger).__name__}, not a Tagger: "
+                "load it with multitudes.store.load"
+            )
+        return tagger
+
+    def to_state(self) -> State:
+        """Settings, label names, and the two estimators as parts."""
+        self._check_fitted()
+        parts = {"model": self.model_, "features": self.features_}
+        for name, part in parts.items():
+            if part is not None and not isinstance(part, Storable):
+                raise StoreError(
+                    f"the tagger's {name}, {type(part).__name__}, cannot be saved: "
+                    "it needs to_state and from_state, and store.register"
+                )
+        strings: dict[str, Sequence[str]] = {"labels": self.labels_}
+        if self.feature_names_ is not None:
+            strings["feature_names"] = self.feature_names_
+        return State(
+            "tagger",
+            {
+                "preset": self.model if isinstance(self.model, str) else None,
+                "settings": dict(self.settings or {}),
+                "seed": self.seed,
+                "choice": self.choice_,
+            },
+            strings=strings,
+            parts={name: part.to_state() for name, part in parts.items() if part is not None},
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build a fitted tagger again."""
+        model = build(state.parts["model"])
+        features = build(state.parts["features"]) if "features" in state.parts else None
+        config = state.config
+        given = config["preset"] is not None
+        tagger = cls(
+            config["preset"] if given else model,
+            features=None if given else features,
+            settings=config["settings"] or None,
+            seed=config["seed"],
+        )
+        tagger._set_learned(model, features, state.strings["labels"], config["choice"])
+        tagger.feature_names_ = state.strings.get("feature_names")
+        return tagger
+
+    def _make(self, n_instances: int, n_labels: int) -> tuple[Any, Any, str]:
+        """Unfitted (model, features, why this model)."""
+        if isinstance(self.model, str):
+            name, reason = self.model, f"{self.model}, as asked for"
+            if name == AUTO:
+                name, reason = choose(n_instances, n_labels)
+            chosen = preset(name)
+            model, features = chosen.make_model(), chosen.make_features()
+        else:
+            if not isinstance(self.model, Model):
+                raise ConfigError(
+                    f"model must be a preset's name or an estimator with fit and predict, "
+                    f"got {self.model!r}"
+                )
+            model, reason = clone(self.model), f"{type(self.model).__name__}, as given"
+            features = preset("xr-linear").make_features()
+        if self.features is not None:
+            features = clone(self.features)
+        if isinstance(self.model, str):  # an estimator that was handed over brings its own seed
+            set_where_known(model, "seed", self.seed)
+        if self.n_threads is not None:
+            set_where_known(model, "n_threads", self.n_threads)
+            set_where_known(features, "n_threads", self.n_threads)
+        apply_settings(model, features, self.settings or {})
+        return model, features, reason
+
+    def _set_learned(self, model: Any, features: Any, names: Sequence[str], choice: str) -> None:
+        self.model_, self.features_ = model, features
+        self.labels_, self.choice_ = tuple(names), choice
+
+    def _checked_inputs(self, texts: Any) -> Any:
+        if self.features_ is None:
+            if not hasattr(texts, "shape"):
+                raise DataError(
+                    "this tagger was fitted on features X, not on texts: "
+                    f"pass X (n_instances, n_features), got {type(texts).__name__}"
+                )
+            return texts
+        if isinstance(texts, str):
+            raise DataError("predict takes a list of texts, got one str: write [text]")
+        if sp.issparse(texts):
+            raise DataError("this tagger was fitted on texts: pass a list of str, not a matrix")
+        return texts if isinstance(texts, (list, tuple)) else list(texts)
+
+    def _to_features(self, inputs: Any) -> Any:
+        return inputs if self.features_ is None else self.features_.transform(inputs)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise NotFittedError("this Tagger has not learned anything yet: call fit or load first")
