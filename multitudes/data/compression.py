@@ -195,7 +195,7 @@ class _ZstdReader:
 
 
 @contextmanager
-def _compressor(raw: io.BufferedWriter, suffix: str) -> Iterator[BinaryIO]:
+def _compressor(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
     if suffix == ".gz":
         # No name and no date inside, so that equal data gives equal files.
         with gzip.GzipFile("", "wb", 6, raw, mtime=0) as stream:

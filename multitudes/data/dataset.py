@@ -142,6 +142,14 @@ class Dataset:
         start, end = self.Y.indptr[instance], self.Y.indptr[instance + 1]
         return [self.label_name(label) for label in self.Y.indices[start:end].tolist()]
 
+    def group_names_of(self, instance: int) -> list[str]:
+        """The names of the groups an instance is in; their numbers where they have no names."""
+        if self.groups is None:
+            return []
+        start, end = self.groups.indptr[instance], self.groups.indptr[instance + 1]
+        groups = self.groups.indices[start:end].tolist()
+        return [str(g) if self.group_names is None else self.group_names[g] for g in groups]
+
     def take(self, rows: npt.ArrayLike) -> Dataset:
         """The instances `rows` (ids or a mask), in that order, over the same labels and groups.
 
@@ -196,12 +204,13 @@ def _canonical(name: str, matrix: Sparse | None) -> sp.csr_array[Any] | None:
     """A float32 CSR array with sorted, unique indices; the same object where it is that."""
     if matrix is None:
         return None
-    if not sp.issparse(matrix):
+    is_sparse: bool = sp.issparse(matrix)
+    if not is_sparse:
         raise DataError(
             f"{name} must be a scipy sparse array, got {type(matrix).__name__}: "
             "wrap it in scipy.sparse.csr_array"
         )
-    if not (isinstance(matrix, sp.csr_array) and matrix.dtype == np.float32):
+    if type(matrix) is not sp.csr_array or matrix.dtype != np.float32:
         matrix = sp.csr_array(matrix, dtype=np.float32)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()

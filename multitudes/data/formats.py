@@ -2,8 +2,8 @@
 
 Each format has a module with two functions::
 
-    read_<format>(path, options=ReadOptions()) -> Dataset
-    write_<format>(dataset, path, options=WriteOptions()) -> None
+    read_<format>(path, options=DEFAULT_READ, *, labels=None) -> Dataset
+    write_<format>(dataset, path, options=DEFAULT_WRITE) -> None
 
 `multitudes.data.read` and `multitudes.data.write` choose among them.
 """
@@ -123,3 +123,7 @@ class WriteOptions(Config):
         "Compression of the files inside a folder; single files go by their suffix.",
         choices=("none", "gz", "xz", "bz2", "zst"),
     )
+
+
+DEFAULT_READ = ReadOptions()
+DEFAULT_WRITE = WriteOptions()

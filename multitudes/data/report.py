@@ -7,6 +7,16 @@ from dataclasses import dataclass, field
 from multitudes.errors import DataError
 
 N_EXAMPLES = 5
+EXCERPT_CHARACTERS = 60
+
+
+def excerpt(value: object) -> str:
+    """A value for an error message: its repr, cut to a readable length."""
+    if isinstance(value, (str, bytes)) and len(value) > EXCERPT_CHARACTERS:
+        value = value[:EXCERPT_CHARACTERS]
+        return f"{value!r}..."
+    text = repr(value)
+    return text if len(text) <= EXCERPT_CHARACTERS else f"{text[:EXCERPT_CHARACTERS]}..."
 
 
 @dataclass(frozen=True)

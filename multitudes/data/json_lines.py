@@ -1,0 +1,170 @@
+"""JSON lines: one instance per line, ``{"text": "...", "labels": ["a", "b"]}``."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from multitudes.data.compression import open_write
+from multitudes.data.dataset import Dataset
+from multitudes.data.formats import DEFAULT_READ, DEFAULT_WRITE, ReadOptions, WriteOptions
+from multitudes.data.group_file import read_groups
+from multitudes.data.json_objects import parse_object
+from multitudes.data.label_numbering import LabelNumbering
+from multitudes.data.label_space import LabelSpace
+from multitudes.data.lines import Block, line_blocks
+from multitudes.data.record_fields import RecordFields
+from multitudes.data.records import Columns, Records
+from multitudes.data.report import ErrorLog
+from multitudes.data.writing import check_writable, label_rows
+from multitudes.progress import track
+
+# A block and the objects made of it should stay in the processor's cache: 2 MB halves the speed.
+BLOCK_BYTES = 1 << 18
+_ROWS_PER_WRITE = 1000
+
+
+def read_json_lines(
+    path: str | Path, options: ReadOptions = DEFAULT_READ, *, labels: LabelSpace | None = None
+) -> Dataset:
+    """Read instances from JSON lines.
+
+    The text is the field ``text``, or ``title`` and ``content`` with a space between; labels
+    are a list of names or of ids in ``labels`` (or ``target_ind``); ``uid`` and ``group`` are
+    optional. Other fields and blank lines are passed over. A label listed twice counts once.
+
+    Parameters
+    ----------
+    path : path
+        The file, compressed or not.
+    options : ReadOptions
+        Names of fields, and what to do with bad lines.
+    labels : LabelSpace, optional
+        The labels fixed beforehand.
+    """
+    reader = JsonLinesReader(Path(path), options, LabelNumbering(options, labels))
+    return reader.read()
+
+
+class JsonLinesReader:
+    """Reads one file: most blocks at once, blocks with anything unusual line by line."""
+
+    def __init__(self, path: Path, options: ReadOptions, numbering: LabelNumbering) -> None:
+        self.path, self.options = path, options
+        self.log = ErrorLog(options.on_error)
+        groups = read_groups(options, numbering, self.log)
+        self.records = Records(path, self.log, numbering, groups)
+        self.fields = RecordFields(options, self.records)
+        self.n_rows = 0  # rows of the file so far, skipped ones included
+        self.skipped_rows: list[int] = []
+        self._next_line = 1
+
+    def read(self) -> Dataset:
+        """All of the file."""
+        blocks = line_blocks(
+            self.path,
+            self.log,
+            max_line_bytes=self.options.max_line_bytes,
+            block_bytes=BLOCK_BYTES,
+        )
+        for block in blocks:
+            with _collector_paused():
+                self._feed(block)
+        return self.records.dataset(self.options)
+
+    def _feed(self, block: Block) -> None:
+        for _ in range(block.first_line - self._next_line):  # lines that were too long
+            self._skip_row()
+        lines = block.data.removesuffix(b"\n").split(b"\n")
+        columns = self._all_at_once(lines)
+        if columns is None:
+            columns = self._one_by_one(lines, block.first_line)
+        self.records.add(columns)
+        self._next_line = block.first_line + len(lines)
+
+    def _all_at_once(self, lines: list[bytes]) -> Columns | None:
+        try:
+            objects: list[Any] = list(map(orjson.loads, lines))
+        except orjson.JSONDecodeError:
+            return None
+        if set(map(type, objects)) != {dict}:
+            return None
+        columns = self.fields.columns(objects)
+        if columns is not None:
+            self.n_rows += len(lines)
+        return columns
+
+    def _one_by_one(self, lines: list[bytes], first_line: int) -> Columns:
+        rows = []
+        for number, line in enumerate(lines, first_line):
+            if not line.strip():
+                continue
+            record = parse_object(line)
+            row = record if isinstance(record, str) else self.fields.row(record)
+            if isinstance(row, str):
+                self.log.bad_line(f"{self.path}:{number}: {row}")
+                self._skip_row()
+            else:
+                rows.append(row)
+                self.n_rows += 1
+        if not rows:
+            return Columns([])
+        texts, labels, uids, groups = zip(*rows, strict=True)
+        return Columns(
+            list(texts),
+            None if labels[0] is None else list(labels),
+            None if uids[0] is None else list(uids),
+            [names or [] for names in groups],
+        )
+
+    def _skip_row(self) -> None:
+        self.skipped_rows.append(self.n_rows)
+        self.n_rows += 1
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No garbage collection for a moment: a block's objects are many, and all die at its end."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def write_json_lines(
+    dataset: Dataset, path: str | Path, options: WriteOptions = DEFAULT_WRITE
+) -> None:
+    """Write ``uid``, ``text``, ``labels`` and ``group``, those that the Dataset has."""
+    texts = check_writable(dataset, "json-lines")
+    with open_write(path) as stream, track(f"writing {Path(path).name}", len(dataset)) as task:
+        for start in range(0, len(dataset), _ROWS_PER_WRITE):
+            rows = range(start, min(start + _ROWS_PER_WRITE, len(dataset)))
+            labels = label_rows(dataset, rows, options.label_kind)
+            lines = [
+                orjson.dumps(
+                    _record(dataset, texts[row], row, labels[row - start]),
+                    option=orjson.OPT_APPEND_NEWLINE,
+                )
+                for row in rows
+            ]
+            stream.write(b"".join(lines))
+            task.advance(len(rows))
+
+
+def _record(dataset: Dataset, text: str, row: int, labels: list[Any]) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    if dataset.uids is not None:
+        record["uid"] = dataset.uids[row]
+    record["text"] = text
+    record["labels"] = labels
+    if dataset.groups is not None:
+        record["group"] = dataset.group_names_of(row)
+    return record

@@ -1,0 +1,168 @@
+"""Labels of records, names or ids, to columns of Y."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from multitudes.data.formats import ReadOptions
+from multitudes.data.label_space import LabelSpace
+from multitudes.data.report import N_EXAMPLES, excerpt
+from multitudes.types import IntArray
+
+LARGEST_ID = 2**31 - 2  # CSR keeps columns in int32
+UNKNOWN = -1
+
+
+class _Growing(dict[str, int]):
+    """A new name gets the next number."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = number = len(self)
+        return number
+
+
+class LabelNumbering:
+    """Numbers the labels of one file, which are all names or all ids.
+
+    Without a label space, names are numbered in the order they first appear and ids stand for
+    themselves. With one, names are looked up and ids must lie within it.
+
+    Parameters
+    ----------
+    options : ReadOptions
+        `label_kind`, `n_labels` and `unknown_labels` matter here.
+    space : LabelSpace, optional
+        The labels fixed beforehand.
+    for_ids_only : bool
+        Whether `space` holds only if the file's labels turn out to be ids.
+    """
+
+    def __init__(
+        self, options: ReadOptions, space: LabelSpace | None, *, for_ids_only: bool = False
+    ) -> None:
+        self.space = space
+        self.kind: str | None = None if options.label_kind == "auto" else options.label_kind
+        self._wanted = options.label_kind
+        self._unknown_raises = options.unknown_labels == "raise"
+        self._for_ids_only = for_ids_only
+        self._n_labels = options.n_labels
+        self._largest = -1
+        self._names: dict[str, int] = _Growing()
+        self.n_unknown = 0
+        self.unknown_examples: dict[str, None] = {}
+
+    def problem(self, labels: Sequence[Any]) -> str | None:
+        """Why an instance cannot have these labels, as "(got ...); expected ..."; None if it can.
+
+        The first label of a file decides whether its labels are names or ids.
+        """
+        for label in labels:
+            reason = self._problem_of(label)
+            if reason is not None:
+                return reason
+        return None
+
+    def _problem_of(self, label: Any) -> str | None:
+        kind = {str: "names", int: "ids"}.get(type(label))
+        if kind is None:
+            return (
+                f"a label is neither a name nor an id (got {excerpt(label)}); "
+                "expected strings or whole numbers"
+            )
+        if self.kind is None:
+            self.kind = kind
+        if self.kind != kind and self._wanted == "auto":
+            return (
+                f"names and ids are mixed (got {excerpt(label)} in a file of {self.kind}); "
+                "expected one kind in all lines: write all labels as strings, or set label_kind"
+            )
+        if self.kind == "names":
+            return self._problem_of_name(str(label))
+        if isinstance(label, str) and not (label.isascii() and label.isdigit()):
+            return (
+                f"a label is not an id (got {excerpt(label)}); "
+                "expected a whole number, as label_kind is 'ids'"
+            )
+        return self._problem_of_id(int(label))
+
+    def _problem_of_name(self, name: str) -> str | None:
+        if not name:
+            return "a label is empty (got ''); expected a name: leave the label out"
+        fixed = self._fixed()
+        if self._unknown_raises and fixed is not None and name not in fixed.index:
+            return (
+                f"the label is not in the label space (got {excerpt(name)}); expected one of its "
+                f"{len(fixed):,} names: set unknown_labels='drop' to leave it out"
+            )
+        return None
+
+    def _problem_of_id(self, label: int) -> str | None:
+        limit = self._limit()
+        if 0 <= label <= limit:
+            return None
+        return f"a label id is out of range (got {label}); expected 0 to {limit:,}" + (
+            ": set label_kind='names' if it is a name" if self._fixed() is None else ""
+        )
+
+    def fits(self, flat: list[Any]) -> bool:
+        """Whether `encode` may take these labels: the quick form of `problem`."""
+        kinds = set(map(type, flat))
+        if not kinds:
+            return True
+        if kinds == {int} and self.kind in (None, "ids"):
+            self.kind = "ids"
+            return bool(min(flat) >= 0 and max(flat) <= self._limit())
+        if kinds == {str} and self.kind in (None, "names") and not self._unknown_raises:
+            self.kind = "names"
+            return "" not in flat
+        return self.problem(flat) is None
+
+    def encode(self, flat: list[Any]) -> IntArray:
+        """Label ids of labels that `fits`; -1 for names that the label space lacks.
+
+        Parameters
+        ----------
+        flat : list of str or of int
+            The labels of any number of instances, one after the other.
+        """
+        if self.kind != "names":
+            ids = np.array(flat if self._wanted == "auto" else list(map(int, flat)), np.int64)
+            self._largest = max(self._largest, int(ids.max(initial=-1)))
+            return ids
+        names = flat if self._wanted == "auto" else list(map(str, flat))
+        fixed = self._fixed()
+        if fixed is None:
+            return np.fromiter(map(self._names.__getitem__, names), np.int64, len(names))
+        ids = np.fromiter(map(fixed.index.get, names, repeat(UNKNOWN)), np.int64, len(names))
+        self._note_unknown(names, ids)
+        return ids
+
+    def _note_unknown(self, names: list[str], ids: IntArray) -> None:
+        unknown = np.flatnonzero(ids == UNKNOWN)
+        self.n_unknown += len(unknown)
+        for place in unknown:
+            if len(self.unknown_examples) >= N_EXAMPLES:
+                break
+            self.unknown_examples[names[place]] = None
+
+    def result(self) -> tuple[int, Sequence[str] | None, Sequence[str] | None]:
+        """(n_labels, label names, label texts) after all labels have been encoded."""
+        fixed = self._fixed()
+        if fixed is not None:
+            return len(fixed), fixed.names, fixed.texts
+        if self.kind == "names":
+            return len(self._names), tuple(self._names), None
+        return self._largest + 1 if self._n_labels is None else self._n_labels, None, None
+
+    def _fixed(self) -> LabelSpace | None:
+        return None if self._for_ids_only and self.kind == "names" else self.space
+
+    def _limit(self) -> int:
+        fixed = self._fixed()
+        if fixed is not None:
+            return len(fixed) - 1
+        return LARGEST_ID if self._n_labels is None else self._n_labels - 1

@@ -1,0 +1,145 @@
+"""Records, the shared middle of all text readers: columns of checked values to a Dataset."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from multitudes.data.dataset import Dataset
+from multitudes.data.formats import ReadOptions
+from multitudes.data.label_numbering import LabelNumbering
+from multitudes.data.report import ErrorLog, excerpt
+from multitudes.errors import DataError
+from multitudes.types import IntArray
+
+
+@dataclass
+class Columns:
+    """Some instances: a list per field, one entry per instance; None for an absent field."""
+
+    texts: list[str]
+    labels: list[list[Any]] | None = None
+    uids: list[str] | None = None
+    groups: list[list[str]] | None = None
+
+
+@dataclass
+class Ragged:
+    """Rows of ids of any length, gathered piece by piece."""
+
+    ids: list[IntArray] = field(default_factory=list)
+    counts: list[IntArray] = field(default_factory=list)
+
+    def add(self, ids: IntArray, rows: Iterable[Sequence[Any]]) -> None:
+        """Append rows whose ids are `ids`, one row after the other."""
+        self.ids.append(ids.astype(np.int32))
+        self.counts.append(np.fromiter(map(len, rows), np.int64))
+
+    def to_csr(self, n_columns: int, *, counted: bool = False) -> sp.csr_array[Any]:
+        """Ones at the ids (how often, if `counted`); negative ids are left out."""
+        counts = np.concatenate([np.zeros(0, np.int64), *self.counts])
+        ids = np.concatenate([np.zeros(0, np.int32), *self.ids])
+        rows = np.repeat(np.arange(len(counts)), counts)
+        known = ids >= 0
+        ones: Any = np.ones(int(known.sum()), np.float32)
+        matrix: sp.csr_array[Any] = sp.csr_array(
+            (ones, (rows[known], ids[known])), shape=(len(counts), n_columns), dtype=np.float32
+        )
+        if not counted:
+            matrix.data[:] = 1
+        return matrix
+
+
+class Groups:
+    """The groups of a file: numbered as they appear, or fixed by a groups file."""
+
+    def __init__(self, names: Iterable[str] = (), labels: Ragged | None = None) -> None:
+        self.index = {name: number for number, name in enumerate(names)}
+        self.labels = labels
+
+    def problem(self, names: Sequence[str]) -> str | None:
+        """Why an instance cannot be in these groups; None if it can."""
+        if self.labels is None:
+            return None
+        for name in names:
+            if name not in self.index:
+                return (
+                    f"the group is not in the groups file (got {excerpt(name)}); expected "
+                    f"one of its {len(self.index):,} groups: add it there"
+                )
+        return None
+
+    def encode(self, flat: Iterable[str]) -> IntArray:
+        """Group numbers; a new name gets the next one."""
+        return np.array([self.index.setdefault(name, len(self.index)) for name in flat], np.int64)
+
+
+class Records:
+    """Gathers the instances of one file; memory is that of the finished Dataset."""
+
+    def __init__(
+        self, path: Path, log: ErrorLog, numbering: LabelNumbering, groups: Groups | None = None
+    ) -> None:
+        self.path, self.log, self.numbering = path, log, numbering
+        self.groups = groups or Groups()
+        self.has_labels: bool | None = None
+        self._texts: list[str] = []
+        self._uids: list[str] = []
+        self._labels = Ragged()
+        self._memberships = Ragged()
+
+    def add(self, columns: Columns) -> None:
+        """Append instances whose labels and groups were found free of problems."""
+        if not columns.texts:
+            return
+        self._texts.extend(columns.texts)
+        if columns.uids is not None:
+            self._uids.extend(columns.uids)
+        labels = columns.labels
+        self.has_labels = labels is not None
+        labels = [[]] * len(columns.texts) if labels is None else labels
+        self._labels.add(self.numbering.encode(list(chain.from_iterable(labels))), labels)
+        groups = columns.groups or [[]] * len(columns.texts)
+        self._memberships.add(self.groups.encode(chain.from_iterable(groups)), groups)
+
+    def dataset(self, options: ReadOptions) -> Dataset:
+        """The Dataset, after the last record."""
+        self._check(options)
+        n_labels, names, label_texts = self.numbering.result()
+        grouped = bool(self.groups.index)
+        labels_of_groups = self.groups.labels
+        return Dataset(
+            Y=self._labels.to_csr(n_labels),
+            texts=self._texts,
+            label_names=names,
+            label_texts=label_texts,
+            uids=self._uids or None,
+            groups=self._memberships.to_csr(len(self.groups.index)) if grouped else None,
+            group_names=tuple(self.groups.index) if grouped else None,
+            group_labels=None
+            if labels_of_groups is None
+            else labels_of_groups.to_csr(n_labels, counted=True),
+            report=dataclasses.replace(
+                self.log.report(),
+                unknown_labels=self.numbering.n_unknown,
+                unknown_label_examples=tuple(self.numbering.unknown_examples),
+            ),
+        )
+
+    def _check(self, options: ReadOptions) -> None:
+        if not self._texts:
+            skipped = f" ({self.log.skipped:,} bad lines skipped)" if self.log.skipped else ""
+            example = f": {self.log.examples[0]}" if self.log.examples else ""
+            raise DataError(f"{self.path} holds no instances{skipped}{example}")
+        if options.require_labels and not self.has_labels and self.groups.labels is None:
+            raise DataError(
+                f"{self.path} has no labels; expected a field or column named 'labels': name "
+                "another with label_column"
+            )
