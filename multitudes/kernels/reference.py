@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from multitudes.kernels import sparse_text
 
@@ -45,10 +48,8 @@ def nearest_float32(token: str) -> np.float32:
 
 def parse_line(line: bytes, limits: list[int]) -> ParsedRow | None:
     """One line without its newline; None where it is no instance. Raises `BadLine`."""
-    n_features, n_labels, first_id, blank_is_row, longest = limits
+    n_features, n_labels, first_id, blank_is_row, _ = limits
     tokens = re.split(rb"[ \t\r]+", line.strip(b" \t\r"))
-    if len(line) + 1 > longest:
-        raise BadLine(sparse_text.TOO_LONG, re.split(rb"[ \t\r]", line)[0])
     comment = next((i for i, token in enumerate(tokens) if token.startswith(b"#")), len(tokens))
     if comment == 0 or (tokens == [b""] and not blank_is_row):
         return None
@@ -93,4 +94,50 @@ def _parse_feature(
         raise BadLine(kind, token)
     if not DECIMAL.fullmatch(match[2]):
         raise BadLine(sparse_text.BAD_VALUE, token)
+    if abs(float(match[2])) > sparse_text.LARGEST:
+        raise BadLine(sparse_text.VALUE_RANGE, token)
     return feature, nearest_float32(match[2].decode())
+
+
+# --- metrics -------------------------------------------------------------------------------------
+
+Array = npt.NDArray[Any]
+
+
+def find_hits(labels: Array, indptr: Array, indices: Array) -> list[tuple[int, int]]:
+    """(instance, rank) of each hit, by instance and rank; ValueError(row) for a row refused."""
+    hits = []
+    for i, row in enumerate(labels.tolist()):
+        present = [label for label in row if label >= 0]
+        if row[: len(present)] != present or len(set(present)) < len(present):
+            raise ValueError(i)
+        true = indices[indptr[i] : indptr[i + 1]].tolist()
+        hits += [(i, rank) for rank, label in enumerate(present) if label in true]
+    return hits
+
+
+def count_predicted(labels: Array, section: Array, n_sections: int, n_labels: int) -> Array:
+    """How often each label stands in each section of the ranking, (n_sections, n_labels)."""
+    counts = np.zeros((n_sections, n_labels), np.int64)
+    for number in range(n_sections):
+        inside = labels[:, section == number]
+        counts[number] = np.bincount(inside[inside >= 0], minlength=n_labels)
+    return counts
+
+
+def rank_in_rows(indptr: Array, weights: Array) -> Array:
+    """Rank of each entry in its row by falling weight, ties to the earlier entry, (nnz,)."""
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((np.arange(len(weights)), -weights, rows))
+    ranks = np.empty(len(weights), np.int64)
+    ranks[order] = np.arange(len(weights)) - indptr[rows]
+    return ranks
+
+
+def best_in_rows(indptr: Array, indices: Array, scores: Array, top_k: int) -> Array:
+    """The best labels of each row by (falling score, label id), -1 where there are fewer."""
+    labels = np.full((len(indptr) - 1, top_k), -1, np.int64)
+    for i, (start, end) in enumerate(itertools.pairwise(indptr.tolist())):
+        entries = sorted(zip(-scores[start:end], indices[start:end], strict=True))[:top_k]
+        labels[i, : len(entries)] = [label for _, label in entries]
+    return labels
