@@ -200,7 +200,7 @@ class Dataset:
         return dataclasses.replace(self, Y=Y)
 
 
-def _canonical(name: str, matrix: Sparse | None) -> sp.csr_array[Any] | None:
+def _canonical(name: str, matrix: Sparse) -> Sparse:
     """A float32 CSR array with sorted, unique indices; the same object where it is that."""
     if matrix is None:
         return None

@@ -116,10 +116,10 @@ class JsonLinesReader:
             return Columns([])
         texts, labels, uids, groups = zip(*rows, strict=True)
         return Columns(
-            list(texts),
-            None if labels[0] is None else list(labels),
-            None if uids[0] is None else list(uids),
-            [names or [] for names in groups],
+            texts=list(texts),
+            labels=None if labels[0] is None else list(labels),
+            uids=None if uids[0] is None else list(uids),
+            groups=[names or [] for names in groups],
         )
 
     def _skip_row(self) -> None:

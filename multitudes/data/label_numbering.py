@@ -108,21 +108,26 @@ class LabelNumbering:
             ": set label_kind='names' if it is a name" if self._fixed() is None else ""
         )
 
-    def fits(self, flat: list[Any]) -> bool:
-        """Whether `encode` may take these labels: the quick form of `problem`."""
+    def encode_if_sound(self, flat: list[Any]) -> IntArray | None:
+        """`problem` and `encode` in one, quickly; None if there is any problem."""
         kinds = set(map(type, flat))
-        if not kinds:
-            return True
         if kinds == {int} and self.kind in (None, "ids"):
             self.kind = "ids"
-            return bool(min(flat) >= 0 and max(flat) <= self._limit())
+            try:
+                ids = np.array(flat, np.int64)
+            except OverflowError:
+                return None
+            if ids.min() < 0 or ids.max() > self._limit():
+                return None
+            self._largest = max(self._largest, int(ids.max()))
+            return ids
         if kinds == {str} and self.kind in (None, "names") and not self._unknown_raises:
             self.kind = "names"
-            return "" not in flat
-        return self.problem(flat) is None
+            return None if "" in flat else self.encode(flat)
+        return self.encode(flat) if self.problem(flat) is None else None
 
     def encode(self, flat: list[Any]) -> IntArray:
-        """Label ids of labels that `fits`; -1 for names that the label space lacks.
+        """Label ids of labels without a `problem`; -1 for names that the label space lacks.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ from typing import Any
 from multitudes.data.formats import ReadOptions
 from multitudes.data.records import Columns, Records
 from multitudes.data.report import excerpt
+from multitudes.types import IntArray
 
 PARTS = ("title", "content")
 LABELS = ("labels", "target_ind")
@@ -151,17 +152,19 @@ class RecordFields:
             if not _all_are(int, uids):
                 return None
             uids = list(map(str, uids))
-        if labels is not None and not self._labels_fit(labels):
-            return None
         if groups is not None and any(self._group_problem(row) for row in groups):
             return None
+        # Last, since from here on names have numbers.
+        ids = None if labels is None else self._label_ids(labels)
+        if labels is not None and ids is None:
+            return None
         joined = texts[0] if len(texts) == 1 else list(map(join_parts, *texts))
-        return Columns(joined, labels, uids, groups)  # type: ignore[arg-type]
+        return Columns(joined, labels, ids, uids, groups)  # type: ignore[arg-type]
 
-    def _labels_fit(self, labels: list[Any]) -> bool:
-        return _all_are(list, labels) and self._records.numbering.fits(
-            list(chain.from_iterable(labels))
-        )
+    def _label_ids(self, labels: list[Any]) -> IntArray | None:
+        if not _all_are(list, labels):
+            return None
+        return self._records.numbering.encode_if_sound(list(chain.from_iterable(labels)))
 
 
 def _before(names: tuple[str, ...], chosen: str | None) -> tuple[str, ...]:

@@ -22,10 +22,15 @@ from multitudes.types import IntArray
 
 @dataclass
 class Columns:
-    """Some instances: a list per field, one entry per instance; None for an absent field."""
+    """Some instances: a list per field, one entry per instance; None for an absent field.
+
+    `label_ids` are the labels of all instances, one after the other, where the numbering has
+    already encoded them.
+    """
 
     texts: list[str]
     labels: list[list[Any]] | None = None
+    label_ids: IntArray | None = None
     uids: list[str] | None = None
     groups: list[list[str]] | None = None
 
@@ -46,12 +51,15 @@ class Ragged:
         """Ones at the ids (how often, if `counted`); negative ids are left out."""
         counts = np.concatenate([np.zeros(0, np.int64), *self.counts])
         ids = np.concatenate([np.zeros(0, np.int32), *self.ids])
-        rows = np.repeat(np.arange(len(counts)), counts)
+        ends = np.cumsum(counts)
         known = ids >= 0
-        ones: Any = np.ones(int(known.sum()), np.float32)
-        matrix: sp.csr_array[Any] = sp.csr_array(
-            (ones, (rows[known], ids[known])), shape=(len(counts), n_columns), dtype=np.float32
-        )
+        if not known.all():
+            ends = np.concatenate([[0], np.cumsum(known)])[ends]
+            ids = ids[known]
+        # scipy's stubs lose themselves in the choice of constructors.
+        parts: Any = (np.ones(len(ids), np.float32), ids, np.concatenate([[0], ends]))
+        matrix: sp.csr_array[Any] = sp.csr_array(parts, shape=(len(counts), n_columns))
+        matrix.sum_duplicates()
         if not counted:
             matrix.data[:] = 1
         return matrix
@@ -105,7 +113,10 @@ class Records:
         labels = columns.labels
         self.has_labels = labels is not None
         labels = [[]] * len(columns.texts) if labels is None else labels
-        self._labels.add(self.numbering.encode(list(chain.from_iterable(labels))), labels)
+        ids = columns.label_ids
+        if ids is None:
+            ids = self.numbering.encode(list(chain.from_iterable(labels)))
+        self._labels.add(ids, labels)
         groups = columns.groups or [[]] * len(columns.texts)
         self._memberships.add(self.groups.encode(chain.from_iterable(groups)), groups)
 
