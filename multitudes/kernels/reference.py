@@ -99,6 +99,17 @@ def _parse_feature(
     return feature, nearest_float32(match[2].decode())
 
 
+def format_lines(
+    rows: list[tuple[list[int], list[int], list[str]]],
+) -> bytes:
+    """Lines of (labels, feature ids, values as text), as `format_lines.format_lines` writes."""
+    lines = []
+    for labels, ids, values in rows:
+        features = [f" {feature}:{value}" for feature, value in zip(ids, values, strict=True)]
+        lines.append(",".join(map(str, labels)) + "".join(features) + "\n")
+    return "".join(lines).encode()
+
+
 # --- metrics -------------------------------------------------------------------------------------
 
 Array = npt.NDArray[Any]

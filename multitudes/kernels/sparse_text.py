@@ -39,7 +39,8 @@ LABEL_RANGE = 4
 FEATURE_RANGE = 5
 FEATURE_ORDER = 6
 FEATURE_TWICE = 7
-TOO_LONG = 8
+VALUE_RANGE = 8
+SURPLUS = 9
 
 NEWLINE, TAB, RETURN, SPACE, HASH = 10, 9, 13, 32, 35
 PLUS, COMMA, MINUS, DOT, ZERO, COLON = 43, 44, 45, 46, 48, 58
@@ -48,7 +49,7 @@ POWERS_OF_TEN = np.array([10.0**i for i in range(23)])  # exact in float64
 MAX_DIGITS = 19  # fit in 64 bits
 TOO_LARGE = 1 << 40  # ids past this are read as this: out of any range, and no overflow
 NEAR_TIE = 8  # half-width, in float64 units in the last place, of what is called a near tie
-SMALLEST_NORMAL, LARGEST_PLAIN = 1.1754943508222875e-38, 3.4e38
+LARGEST = 3.40282352e38  # between float32's largest and what would round to infinity
 
 
 @njit(cache=True)
@@ -78,7 +79,7 @@ def _read_id(block: Any, i: Any) -> Any:
     i += np.uintp(1)
     digit = np.int64(block[i]) - ZERO
     while 0 <= digit <= 9:
-        value = min(value * 10 + digit, TOO_LARGE)
+        value = min(value * 10 + digit, np.int64(TOO_LARGE))
         i += np.uintp(1)
         digit = np.int64(block[i]) - ZERO
     return value, i
@@ -93,7 +94,7 @@ def _read_exponent(block: Any, i: Any) -> Any:
     exponent, i = _read_id(block, i)
     if exponent < 0:
         return False, np.int64(0), i
-    exponent = min(exponent, 100_000)
+    exponent = min(exponent, np.int64(100_000))
     return True, (-exponent if negative else exponent), i
 
 
@@ -104,7 +105,9 @@ def _read_value(block: Any, i: Any) -> Any:
     if negative or block[i] == PLUS:
         i += np.uintp(1)
     mantissa = np.uint64(0)
-    n_digits = n_kept = exponent = 0
+    n_digits = 0
+    n_kept: Any = 0
+    exponent: Any = 0
     fraction = False
     while True:
         digit = np.int64(block[i]) - ZERO
@@ -133,15 +136,13 @@ def _to_float(mantissa: Any, exponent: Any, bits: Any, pair: Any) -> Any:
     """(value as float64, whether its float32 is certain); `bits` and `pair` share memory (TMP)."""
     if mantissa == 0:
         return 0.0, True
-    if exponent < -22 or exponent > 22:
-        return 0.0, False
     value = np.float64(mantissa)
+    if exponent < -22 or exponent > 22:
+        return value * 10.0 ** np.float64(exponent), False
     if exponent < 0:
         value /= POWERS_OF_TEN[-exponent]
-    elif exponent > 0:
+    else:
         value *= POWERS_OF_TEN[exponent]
-    if value < SMALLEST_NORMAL or value > LARGEST_PLAIN:
-        return value, False
     pair[0] = value
     # The low 29 bits of a double are what float32 rounds away; 2**28 is the tie.
     from_tie = (bits[0] & 0x1FFFFFFF) - 0x10000000
@@ -236,6 +237,8 @@ def _read_features(
         if not valid or not (block[i] == NEWLINE or _is_blank(block[i])):
             return BAD_VALUE, i, token
         value, certain = _to_float(mantissa, exponent, bits, pair)
+        if value > LARGEST:
+            return VALUE_RANGE, i, token
         if not certain:
             odd[n_odd, 0], odd[n_odd, 1], odd[n_odd, 2] = entries, start, i
             n_odd += 1
@@ -264,7 +267,7 @@ def parse_lines(
         Whole lines; the last byte is a newline.
     limits : IN int64 (5,)
         n_features, n_labels, the first feature id (0 or 1), whether a blank line is an instance,
-        the longest line allowed in bytes.
+        the number of rows to expect: blank lines after those are passed over, others are SURPLUS.
     feature_ends, label_ends : OUT int64 (>= rows so far + lines + 1,)
         ``ends[r + 1]`` is where row r ends.
     feature_ids : OUT int32 (>= entries so far + colons,)
@@ -284,13 +287,16 @@ def parse_lines(
     state = np.empty(3, np.int64)
     i = np.uintp(cursor[POSITION])
     while i < np.uintp(block.size):
-        line_start, row, n_labels = i, cursor[ROWS], cursor[LABELS]
+        row, n_labels = cursor[ROWS], cursor[LABELS]
         state[0], state[1], state[2] = cursor[ENTRIES], cursor[ODD], -1
         status, unsorted, max_label = DONE, False, np.int64(-1)
         cursor[LINES] += 1
         i = token = _skip_blanks(block, i)
-        is_row = block[i] != HASH and (limits[3] != 0 or block[i] != NEWLINE)
-        if is_row and block[i] != NEWLINE and not _starts_with_feature(block, i):
+        is_blank = block[i] == NEWLINE
+        is_row = block[i] != HASH and not (is_blank and (limits[3] == 0 or row >= limits[4]))
+        if is_row and row >= limits[4]:
+            status = SURPLUS
+        elif is_row and not is_blank and not _starts_with_feature(block, i):
             status, i, n_labels, max_label, unsorted = _read_labels(
                 block, i, limits, label_ids, n_labels
             )
@@ -298,8 +304,6 @@ def parse_lines(
             status, i, token = _read_features(block, i, limits, feature_ids, values, odd, state)
         i = _line_end(block, i) + np.uintp(1)
         cursor[POSITION] = i
-        if i - line_start > np.uintp(limits[4]):
-            status, token = TOO_LONG, line_start
         if status != DONE:
             cursor[TOKEN_START], cursor[TOKEN_END] = token, _token_end(block, token)
             return status

@@ -121,6 +121,8 @@ def test_good_lines(line: bytes, limits: list[int]) -> None:
         (b"1 3:1:2", kernel.BAD_VALUE),
         (b"1 3:0x1p3", kernel.BAD_VALUE),
         (b"1 3:1#", kernel.BAD_VALUE),
+        (b"1 3:3.4028236e38", kernel.VALUE_RANGE),
+        (b"1 3:-1e999999999", kernel.VALUE_RANGE),
     ],
 )
 def test_bad_lines_stop_the_kernel_before_the_row(line: bytes, status: int) -> None:
@@ -137,9 +139,14 @@ def test_one_based_features() -> None:
     assert run_kernel(b"1 0:5\n", limits)[0] == kernel.FEATURE_RANGE
 
 
-def test_a_line_over_the_limit_is_refused_and_one_at_the_limit_is_not() -> None:
-    assert run_kernel(b"1 1:5\n", [50, 9, 0, 1, 6])[0] == kernel.DONE
-    assert run_kernel(b"1 1:5\n", [50, 9, 0, 1, 5])[0] == kernel.TOO_LONG
+def test_rows_past_the_expected_number_are_surplus_unless_blank() -> None:
+    two_rows = [50, 9, 0, 1, 2]
+    assert run_kernel(b"1\n\n\n # end\n", two_rows) == (
+        kernel.DONE,
+        [([1], [], []), ([], [], [])],
+        b"",
+    )
+    assert run_kernel(b"1\n\n\n2 3:4\n", two_rows)[0::2] == (kernel.SURPLUS, b"2")
 
 
 @given(
@@ -149,7 +156,7 @@ def test_a_line_over_the_limit_is_refused_and_one_at_the_limit_is_not() -> None:
         min_size=1,
         max_size=5,
     ),
-    st.sampled_from([LIMITS, [50, 9, 1, 0, 14]]),
+    st.sampled_from([LIMITS, [50, 9, 1, 0, 99]]),
 )
 def test_any_bytes_parse_as_the_twin_says(lines: list[bytes], limits: list[int]) -> None:
     block = re.sub(rb"e[+-]?\d{5,}", b"e9999", b"\n".join(lines)) + b"\n"  # spare the twin
@@ -164,11 +171,12 @@ def test_float32_shortest_and_long_forms_come_back_exactly(value: float) -> None
 
 @given(
     st.integers(0, 10**25),
-    st.integers(-60, 45),
+    st.integers(-75, 13),
     st.sampled_from(["", "-", "+"]),
 )
 @example(16777217, 0, "")  # an exact tie between two float32
 @example(1, -45, "")  # the smallest subnormal is 1.4e-45
+@example(34028235, 31, "")  # the largest
 @example(0, 9999, "")
 def test_decimals_round_correctly(mantissa: int, exponent: int, sign: str) -> None:
     token = f"{sign}{mantissa}e{exponent}"
