@@ -184,6 +184,8 @@ def _flips(apart: Values, resampling: Resampling) -> Iterable[Values]:
     n = len(apart)
     with track("Permutation test", resampling.n_resamples, "samples") as task:
         for size in batches(n, resampling.n_resamples):
-            signs = 2.0 * rng.integers(0, 2, (size, n), np.int8) - 1.0
-            yield signs @ apart
+            signs = np.empty((size, n))
+            for row in signs:  # a row a call: the draws must not depend on the batch
+                row[:] = rng.integers(0, 2, n, np.int8)
+            yield (2 * signs - 1) @ apart
             task.advance(size)

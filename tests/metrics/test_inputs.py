@@ -1,0 +1,90 @@
+"""What evaluation refuses, and what the message says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from multitudes.errors import ConfigError, DataError
+from multitudes.metrics import evaluate, precision_at_k
+from multitudes.metrics.inputs import label_space, truth_matrix
+from multitudes.types import Predictions
+
+
+def predictions(rows, n_labels=4):
+    labels = np.array(rows, np.int32)
+    return Predictions(labels, np.zeros(labels.shape, np.float32), n_labels)
+
+
+@pytest.mark.parametrize(
+    ("given", "truth", "message"),
+    [
+        ([[0, 1, 0]], [[1]], "instance 0: label 0 is listed 2 times"),
+        (predictions([[0, 1], [3, 3]]), [[1], [2]], "instance 1: label 3 is listed 2 times"),
+        (predictions([[-1, 2]]), [[1]], "a label follows a missing one"),
+        (predictions([[0, 4]]), [[1]], "instance 0, rank 2: label 4 is not in 0..3"),
+        (predictions([[0, -2]]), [[1]], "label -2 is not in 0..3"),
+        (predictions([[0, 1]]), [[4]], "truth, instance 0: label 4 is not in 0..3"),
+        (predictions([[0, 1]]), [[1, 1]], "truth, instance 0: label 1 is listed 2 times"),
+        (predictions([[0, 1]]), [[-1]], "label -1 is not in"),
+        ([[0, 1]], [[1], [2]], "predictions have 1 instances and the truth 2"),
+        ([], [], "0 instances"),
+        (predictions([[0]]), sp.csr_array((1, 5)), "predictions: 4, truth: 5"),
+        ([["cat"]], [[1]], "'cat' is not a label id"),
+        ([[1.5]], [[1]], "1.5 is not a label id"),
+        ([[True]], [[1]], "True is not a label id"),
+        ([[-3]], sp.csr_array((1, 5)), "-3 is not a label id"),
+        (["cat"], [[1]], "expected a list of label ids, got 'cat'"),
+        ([3], [[1]], "expected a list of label ids, got 3"),
+        (np.eye(3), [[1]] * 3, "got ndarray"),
+        ([[1]], np.eye(3), "got ndarray"),
+        ("text", [[1]], "got str"),
+        ([[(1, "high")]], [[1]], "label 1 has score 'high'"),
+        ([[(1, float("nan"))]], [[1]], "label 1 has score NaN"),
+        ([[(1, 0.5), 2]], [[1]], "give all or none"),
+        (sp.csr_array(np.array([[1, 0], [np.nan, 1]])), [[1], [0]], "instance 1: a score is NaN"),
+    ],
+)
+def test_bad_input_is_refused_with_its_place(given, truth, message):
+    with pytest.raises(DataError, match=message.replace("(", r"\(").replace("[", r"\[")):
+        evaluate(given, truth)
+
+
+@pytest.mark.parametrize("ks", [(), (0,), (-1, 3), (1.5,), (True,), ("3",)])
+def test_bad_cut_offs_are_refused(ks):
+    with pytest.raises(ConfigError, match="k"):
+        evaluate([[0]], [[0]], ks=ks)
+
+
+def test_cut_offs_are_sorted_and_repeats_dropped():
+    assert list(evaluate([[0]], [[0]], ks=(3, 1, 3)).values)[:2] == ["P@1", "P@3"]
+
+
+def test_nothing_left_after_skipping_is_an_error():
+    with pytest.raises(DataError, match="no instance has a true label"):
+        evaluate([[0]], [[]], skip_empty=True)
+
+
+def test_stored_zeros_of_the_truth_are_no_labels_and_of_scores_are_predictions():
+    truth = sp.csr_array((np.array([1.0, 0.0]), np.array([0, 1]), np.array([0, 2])), shape=(1, 2))
+    assert truth_matrix(truth, n_labels=2).indices.tolist() == [0]
+    assert truth.nnz == 2  # the caller's matrix is left as it was
+    scores = sp.csr_array((np.array([-1.0, 0.0]), np.array([0, 1]), np.array([0, 2])), shape=(1, 2))
+    assert precision_at_k(scores, [[1]], k=1) == 1
+
+
+def test_unsorted_and_doubled_truth_is_put_in_order():
+    truth = sp.csr_array((np.ones(3), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
+    assert truth_matrix(truth, n_labels=3).indices.tolist() == [0, 2]
+
+
+def test_the_label_space_of_lists_ends_at_the_largest_id():
+    assert label_space([[1], [7]], [[3], []]) == 8
+    assert label_space([[]], [[]]) == 0
+    assert label_space([[1]], sp.csr_array((1, 5))) == 5
+
+
+def test_rows_without_predictions_are_legal():
+    assert evaluate([[], []], [[1], []], ks=(1,))["P@1"] == 0
+    assert evaluate(sp.csr_array((2, 3)), [[1], []], ks=(1,))["R@1"] == 0
