@@ -46,6 +46,12 @@ def open_bytes(path: str | Path) -> BinaryIO:
     return io.BufferedReader(_Archive(raw, kind, path), _BUFFER_BYTES)
 
 
+def peek(path: str | Path, n_bytes: int) -> bytes:
+    """The first decompressed bytes of a file, to tell what it is."""
+    with open_bytes(path) as stream:
+        return stream.read(n_bytes)
+
+
 def position(stream: BinaryIO) -> int:
     """How many bytes of the file on disk a stream of `open_bytes` has used so far."""
     raw = getattr(stream, "raw", None)

@@ -21,7 +21,7 @@ from multitudes.data.lines import Block, line_blocks
 from multitudes.data.record_fields import RecordFields
 from multitudes.data.records import Columns, Records
 from multitudes.data.report import ErrorLog
-from multitudes.data.writing import check_writable, label_rows
+from multitudes.data.writing import check_writable, encoding_checked, label_rows
 from multitudes.progress import track
 
 # A block and the objects made of it should stay in the processor's cache: 2 MB halves the speed.
@@ -148,13 +148,14 @@ def write_json_lines(
         for start in range(0, len(dataset), _ROWS_PER_WRITE):
             rows = range(start, min(start + _ROWS_PER_WRITE, len(dataset)))
             labels = label_rows(dataset, rows, options.label_kind)
-            lines = [
-                orjson.dumps(
-                    _record(dataset, texts[row], row, labels[row - start]),
-                    option=orjson.OPT_APPEND_NEWLINE,
-                )
-                for row in rows
-            ]
+            with encoding_checked(path):
+                lines = [
+                    orjson.dumps(
+                        _record(dataset, texts[row], row, labels[row - start]),
+                        option=orjson.OPT_APPEND_NEWLINE,
+                    )
+                    for row in rows
+                ]
             stream.write(b"".join(lines))
             task.advance(len(rows))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from multitudes.data.dataset import Dataset
@@ -24,9 +26,28 @@ def check_writable(dataset: Dataset, format: str) -> Sequence[str]:
     )
 
 
+@contextmanager
+def encoding_checked(path: str | Path) -> Iterator[None]:
+    """Turn the complaint about a text that UTF-8 cannot hold into a DataError."""
+    try:
+        yield
+    except (UnicodeEncodeError, TypeError) as error:
+        if "surrogates" not in str(error):
+            raise
+        raise DataError(
+            f"cannot write {path}: a text, label or uid holds half a character, a lone surrogate "
+            f"({error}); expected valid Unicode: decode your data with errors='replace'"
+        ) from error
+
+
+def writes_names(dataset: Dataset, label_kind: str) -> bool:
+    """Whether labels are written as names rather than ids."""
+    return label_kind == "names" or (label_kind == "auto" and dataset.label_names is not None)
+
+
 def label_rows(dataset: Dataset, rows: range, label_kind: str) -> list[list[Any]]:
     """The labels of consecutive instances, as names or as ids."""
-    as_names = label_kind == "names" or (label_kind == "auto" and dataset.label_names is not None)
+    as_names = writes_names(dataset, label_kind)
     Y = dataset.Y
     bounds = Y.indptr[rows.start : rows.stop + 1].tolist()
     ids = Y.indices[bounds[0] : bounds[-1]].tolist() if len(rows) else []
