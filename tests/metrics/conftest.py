@@ -41,11 +41,12 @@ def random_case():
 
     def make(seed, *, n=80, n_labels=15, width=6):
         rng = np.random.default_rng(seed)
-        ranked = [
-            rng.permutation(n_labels)[: rng.integers(0, width + 1)].tolist() for _ in range(n)
-        ]
-        other = [rng.permutation(n_labels)[: rng.integers(0, width + 1)].tolist() for _ in range(n)]
-        truth = [rng.permutation(n_labels)[: rng.integers(0, 6)].tolist() for _ in range(n)]
+
+        def rows(longest):
+            sizes = rng.integers(0, longest + 1, n)
+            return [rng.permutation(n_labels)[:size].tolist() for size in sizes]
+
+        ranked, other, truth = rows(width), rows(width), rows(5)
         return SimpleNamespace(
             predictions=Predictions.from_lists(ranked, None, n_labels),
             other=Predictions.from_lists(other, None, n_labels),

@@ -99,9 +99,7 @@ def test_ties_of_scores_go_to_the_smaller_label():
 
 def test_a_perfect_ranking_scores_one_where_one_can_be_reached(random_case):
     made = random_case(3)
-    labels = [
-        made.Y.indices[a:b] for a, b in zip(made.Y.indptr[:-1], made.Y.indptr[1:], strict=True)
-    ]
+    labels = np.split(made.Y.indices, made.Y.indptr[1:-1])
     best = [sorted(row.tolist(), key=lambda label: -made.weights[label]) for row in labels]
     report = evaluate(
         Predictions.from_lists(best, None, made.Y.shape[1]),
