@@ -1,5 +1,6 @@
 """Stage 3, X and Y to the label space: label embeddings, balanced k-means, the label tree."""
 
+from multitudes.labels.clustering import build_tree
 from multitudes.labels.tree import LabelTree
 
-__all__ = ["LabelTree"]
+__all__ = ["LabelTree", "build_tree"]

@@ -1,0 +1,84 @@
+"""Threads for the kernels: how many, and a team that runs them.
+
+Kernels are sequential and release the GIL (``nogil=True``), and a `ThreadTeam` runs many calls at
+once. Compared with numba's own ``parallel=True``: calls may come from several Python threads at
+once (numba's default layer crashes then), a forked child stays usable, work is dealt out as threads
+get free, and compiling takes a fraction of the time. Code that does use numba's ``prange`` wraps it
+in `numba_threads`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Self, TypeVar
+
+from multitudes.errors import ConfigError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# numba's workqueue layer must not be entered twice at a time; the others may, and lose little.
+_numba_lock = threading.RLock()
+
+
+def resolve_threads(n_threads: int | None) -> int:
+    """The number of threads to use: all that this process may run on where None."""
+    if n_threads is None:
+        return available_cores()
+    if isinstance(n_threads, bool) or not isinstance(n_threads, int) or n_threads < 1:
+        raise ConfigError(
+            f"n_threads must be an int >= 1, or None for all cores, got {n_threads!r}"
+        )
+    return n_threads
+
+
+def available_cores() -> int:
+    """Cores this process may run on: the affinity mask where the system has one."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class ThreadTeam:
+    """Runs GIL-free calls on `n_threads` threads; a team of one runs them in the caller's thread.
+
+    Use it as a context manager. Results come in the order of the items, whoever computed them.
+    """
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = resolve_threads(n_threads)
+        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """``[function(item) for item in items]``; put the longest items first."""
+        items = list(items)
+        if self._pool is None or len(items) < 2:
+            return [function(item) for item in items]
+        return list(self._pool.map(function, items))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def numba_threads(n_threads: int | None) -> Iterator[int]:
+    """Set numba's own thread count for a `prange` kernel, one caller at a time."""
+    import numba
+
+    launched: int = vars(numba.config)["NUMBA_NUM_THREADS"]
+    wanted = min(resolve_threads(n_threads), launched)
+    with _numba_lock:
+        before = numba.get_num_threads()
+        numba.set_num_threads(wanted)
+        try:
+            yield wanted
+        finally:
+            numba.set_num_threads(before)
