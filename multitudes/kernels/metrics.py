@@ -109,3 +109,14 @@ def best_in_rows(
                 j -= 1
             best[j] = score
             labels[i, j] = label
+
+
+@njit(cache=True, nogil=True)
+def count_draws(
+    draws: npt.NDArray[np.int32],  # IN  (n_draws,): ids in 0..n-1
+    counts: npt.NDArray[np.float64],  # OUT (n,)
+) -> None:
+    """Count how often each id was drawn, as floats that a matrix product can take."""
+    counts[:] = 0
+    for t in range(draws.shape[0]):
+        counts[draws[t]] += 1

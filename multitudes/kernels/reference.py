@@ -136,6 +136,11 @@ def count_predicted(labels: Array, section: Array, n_sections: int, n_labels: in
     return counts
 
 
+def count_draws(draws: Array, n: int) -> Array:
+    """How often each of n ids was drawn, (n,)."""
+    return np.bincount(draws, minlength=n).astype(np.float64)
+
+
 def rank_in_rows(indptr: Array, weights: Array) -> Array:
     """Rank of each entry in its row by falling weight, ties to the earlier entry, (nnz,)."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))

@@ -61,11 +61,13 @@ def batches(n_instances: int, n_resamples: int) -> list[int]:
 
 def _draws(n: int, resampling: Resampling) -> Iterator[Values]:
     """How often each instance is drawn, (batch, n_instances) at a time."""
+    from multitudes.kernels.metrics import count_draws  # loads numba: not before it is needed
+
     rng = np.random.default_rng(resampling.seed)
     with track("Bootstrap", resampling.n_resamples, "samples") as task:
         for size in batches(n, resampling.n_resamples):
             counts = np.empty((size, n))
             for row in counts:
-                row[:] = np.bincount(rng.integers(0, n, n), minlength=n)
+                count_draws(rng.integers(0, n, n, np.int32), row)
             yield counts
             task.advance(size)

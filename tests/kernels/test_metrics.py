@@ -82,3 +82,11 @@ def test_best_in_rows_equals_its_twin_with_ties(n, top_k, dtype):
     labels = np.full((n, top_k), -1, np.int32)
     metrics.best_in_rows(indptr, indices, scores, np.empty(top_k, dtype), labels)
     np.testing.assert_array_equal(labels, reference.best_in_rows(indptr, indices, scores, top_k))
+
+
+@pytest.mark.parametrize("n_draws", [0, 1, 40])
+def test_count_draws_equals_its_twin(n_draws):
+    draws = np.random.default_rng(n_draws).integers(0, 9, n_draws, np.int32)
+    counts = np.full(9, np.nan)
+    metrics.count_draws(draws, counts)
+    np.testing.assert_array_equal(counts, reference.count_draws(draws, 9))

@@ -19,7 +19,7 @@ def test_a_sample_equals_evaluating_the_instances_drawn(random_case):
     values = bootstrap_values(terms, Resampling(n_resamples=3, seed=8))
     rng = np.random.default_rng(8)
     for sample in values:
-        rows = rng.integers(0, n, n)
+        rows = rng.integers(0, n, n, np.int32)
         report = evaluate(
             made.predictions[rows], made.Y[rows], ks=(1, 5), inverse_propensity=made.weights
         )
