@@ -1,0 +1,43 @@
+"""The verbs put together. Imports nothing heavy: ``multitudes --help`` must answer at once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from multitudes.cli.compare import compare
+from multitudes.cli.convert import convert
+from multitudes.cli.demo import demo
+from multitudes.cli.evaluate import evaluate
+from multitudes.cli.inspect import inspect
+from multitudes.cli.predict import predict
+from multitudes.cli.train import train
+from multitudes.cli.verb import Verb, guarded
+from multitudes.cli.version import version
+
+app = typer.Typer(
+    name="multitudes",
+    help="Tag texts: find the few right labels among thousands to millions.",
+    epilog="Start with:  multitudes demo",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for _function in (train, predict, evaluate, compare, convert, inspect, demo, version):
+    app.command(cls=Verb)(guarded(_function))
+
+
+@app.callback()
+def _root(
+    traceback: Annotated[
+        bool,
+        typer.Option(
+            "--traceback",
+            envvar="MULTITUDES_TRACEBACK",
+            help="Show where an error came from. Allowed after the verb as well.",
+        ),
+    ] = False,
+) -> None:
+    """Tag texts: find the few right labels among thousands to millions."""

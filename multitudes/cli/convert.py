@@ -1,0 +1,83 @@
+"""multitudes convert: data from one format to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from multitudes.cli import options
+from multitudes.cli.streams import Reading, remark
+from multitudes.errors import ConfigError
+
+
+def _write_settings(incomplete: str) -> list[tuple[str, str]]:
+    from multitudes.data.formats import WriteOptions
+
+    return [(f"{name}=", doc) for name, _, _, doc in WriteOptions.describe()]
+
+
+def convert(
+    source: Annotated[
+        Path | None, typer.Argument(help="File or folder to read; - is stdin.")
+    ] = None,
+    target: Annotated[Path | None, typer.Argument(help="File or folder to write.")] = None,
+    format: options.Format = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            autocompletion=options._formats,
+            help="Format to write; told from the target's suffix by default.",
+        ),
+    ] = None,
+    on_error: options.OnError = "raise",
+    read: options.Read = None,
+    write: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--write",
+            metavar="NAME=VALUE",
+            autocompletion=_write_settings,
+            help="A setting of writing, e.g. label_kind=ids. May be repeated.",
+        ),
+    ] = None,
+    list_settings: Annotated[
+        bool, typer.Option("--list-settings", help="Show formats and settings, and stop.")
+    ] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Turn data from one format into another.
+
+    Compression goes by suffix: .gz, .xz, .bz2 or .zst.
+
+    Example:  multitudes convert books.csv books.jsonl.gz --read text_column=title
+    """
+    if list_settings:
+        _show_settings()
+        return
+    if source is None or target is None:
+        raise ConfigError("convert needs two files: multitudes convert IN OUT")
+    from multitudes import data, progress
+    from multitudes.tagger import parse_settings
+
+    with progress.shown(not quiet):
+        dataset = Reading(format, read or [], on_error, quiet).read(source)
+        writing = data.WriteOptions.from_dict(parse_settings(write or []))
+        data.write(dataset, target, format=to, options=writing)
+    if not quiet:
+        remark(f"{dataset!r}, written to {target}")
+
+
+def _show_settings() -> None:
+    from multitudes.cli.show import console, table
+    from multitudes.data.formats import FORMATS, ReadOptions, WriteOptions
+
+    out = console()
+    out.print("Formats, for --format and --to:\n")
+    out.print(table(["name", ""], list(FORMATS.items()), left=2))
+    for option, config in (("--read", ReadOptions), ("--write", WriteOptions)):
+        out.print(f"\nSettings for {option} NAME=VALUE:\n")
+        rows = [[name, str(default), doc] for name, _, default, doc in config.describe()]
+        out.print(table(["name", "default", ""], rows, left=3))

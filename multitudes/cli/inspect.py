@@ -1,0 +1,120 @@
+"""multitudes inspect: what is in a model folder."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from multitudes.cli import options
+
+if TYPE_CHECKING:
+    from multitudes.store import Manifest, State
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="Folder of the model.")],
+    tree: Annotated[bool, typer.Option("--tree", help="Draw the label tree.")] = False,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="Levels of the tree to draw.")] = 3,
+    vocabulary: Annotated[
+        bool, typer.Option("--vocabulary", help="Print the words the model knows, one per line.")
+    ] = False,
+    labels: Annotated[
+        bool, typer.Option("--labels", help="Print the names of the labels, one per line.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Compare every file's SHA-256 with the manifest.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Show what is in a model folder: settings, sizes, shapes.
+
+    Example:  multitudes inspect model --tree
+    """
+    from multitudes.cli.show import show_json
+    from multitudes.store import read_manifest, read_state
+
+    if verify or tree or vocabulary or labels:
+        state = read_state(model, verify=verify)
+    if tree:
+        _show_trees(state, depth)
+    elif vocabulary or labels:
+        _show_strings(state, "labels" if labels else None)
+    elif json:
+        show_json({**_summary(read_manifest(model)), **({"verified": True} if verify else {})})
+    else:
+        _show_summary(read_manifest(model), verified=verify)
+
+
+def _summary(manifest: Manifest) -> dict[str, Any]:
+    """The manifest in a shape for reading: one entry per object of the model."""
+    objects = []
+    for folder, entry in manifest.root.walk():
+        objects.append(
+            {
+                "part": folder.rstrip("/"),
+                "kind": entry.kind,
+                "settings": entry.config,
+                "arrays": {n: [a.dtype, list(a.shape)] for n, a in entry.arrays.items()},
+                "strings": dict(entry.strings),
+            }
+        )
+    return {
+        "kind": manifest.root.kind,
+        "library_version": manifest.library_version,
+        "bytes": sum(entry.n_bytes for entry in manifest.files.values()),
+        "objects": objects,
+    }
+
+
+def _show_summary(manifest: Manifest, *, verified: bool) -> None:
+    from multitudes.cli.show import console, table
+
+    out = console()
+    summary = _summary(manifest)
+    size = f"{summary['bytes'] / 1e6:,.1f} MB in {len(manifest.files)} files"
+    out.print(f"{summary['kind']}, saved by multitudes {summary['library_version']}, {size}")
+    if verified:
+        out.print("every file has the SHA-256 of the manifest")
+    for part in summary["objects"]:
+        out.print(f"\n[bold]{part['kind']}[/bold]" + (f"  ({part['part']})" * bool(part["part"])))
+        rows = [[name, str(value)] for name, value in part["settings"].items()]
+        rows += [[name, f"{count:,} strings"] for name, count in part["strings"].items()]
+        rows += [
+            [name, f"{dtype} {' x '.join(f'{n:,}' for n in shape) or 'number'}"]
+            for name, (dtype, shape) in part["arrays"].items()
+        ]
+        out.print(table(["", ""], rows, left=2))
+
+
+def _show_trees(state: State, depth: int) -> None:
+    from multitudes.errors import StoreError
+    from multitudes.labels import LabelTree
+
+    trees = [part for part in _walk(state) if part.kind == "label-tree"]
+    if not trees:
+        raise StoreError(f"a model of kind {state.kind!r} without a label tree has none to draw")
+    names = state.strings.get("labels")
+    for tree in trees:
+        typer.echo(LabelTree.from_state(tree).render(names, max_depth=depth))
+
+
+def _show_strings(state: State, name: str | None) -> None:
+    """The label names, or, for the vocabulary, every list of strings of the features."""
+    from multitudes.errors import StoreError
+
+    features = state.parts.get("features")
+    source = state if name is not None else features
+    found = {} if source is None else source.strings
+    lists = [values for key, values in found.items() if name in (None, key)]
+    if not lists:
+        raise StoreError(f"this {state.kind} stores no {name or 'vocabulary'}")
+    for values in lists:
+        for start in range(0, len(values), 10_000):
+            typer.echo("\n".join(islice(values, start, start + 10_000)))
+
+
+def _walk(state: State) -> list[State]:
+    return [state, *(inner for part in state.parts.values() for inner in _walk(part))]

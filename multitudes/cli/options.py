@@ -1,0 +1,97 @@
+"""Options that several verbs take, declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from multitudes.cli.verb import from_config
+
+READ_OPTIONS = "multitudes.data.formats:ReadOptions"
+
+
+def _formats() -> list[tuple[str, str]]:
+    from multitudes.data.formats import FORMATS
+
+    return list(FORMATS.items())
+
+
+def _read_settings(incomplete: str) -> list[tuple[str, str]]:
+    from multitudes.data.formats import ReadOptions
+
+    return [(f"{name}=", doc) for name, _, _, doc in ReadOptions.describe()]
+
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Threads = Annotated[
+    int | None, typer.Option("--threads", "-t", min=1, help="Threads; all cores by default.")
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        autocompletion=_formats,
+        help="Format of the data; told from its content by default.",
+    ),
+]
+OnError = Annotated[
+    str,
+    typer.Option("--on-error", metavar="raise|skip", help=from_config(READ_OPTIONS, "on_error")),
+]
+Read = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read",
+        metavar="NAME=VALUE",
+        autocompletion=_read_settings,
+        help="A setting of reading, e.g. text_column=body; "
+        "`multitudes convert --list-settings` shows all. May be repeated.",
+    ),
+]
+TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="Labels per instance, at most.")]
+Cutoffs = Annotated[str, typer.Option("--ks", help="Cut-offs of the metrics.", metavar="K,K,...")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]
+Intervals = Annotated[bool, typer.Option("--intervals", help="Add bootstrap confidence intervals.")]
+Resamples = Annotated[
+    int,
+    typer.Option(
+        "--resamples",
+        min=1,
+        help=from_config("multitudes.metrics.bootstrap:Resampling", "n_resamples"),
+    ),
+]
+Confidence = Annotated[
+    float,
+    typer.Option(
+        "--confidence", help=from_config("multitudes.metrics.bootstrap:Resampling", "confidence")
+    ),
+]
+TrainData = Annotated[
+    Path | None,
+    typer.Option(
+        "--train", help="Training data: adds propensity-scored metrics, and by frequency."
+    ),
+]
+Propensity = Annotated[
+    str,
+    typer.Option(
+        "--propensity",
+        metavar="NAME|A,B",
+        help="Propensity constants: those of a known data set, or two numbers.",
+    ),
+]
+Filter = Annotated[
+    str,
+    typer.Option(
+        "--filter",
+        metavar="predictions|both|none",
+        help="Leave the truth's filter pairs out of the predictions, of both sides, or of none.",
+    ),
+]
+SkipEmpty = Annotated[
+    bool, typer.Option("--skip-empty", help="Leave out instances without a true label.")
+]

@@ -1,0 +1,86 @@
+"""multitudes predict: a model and texts to labels."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from multitudes.cli import options
+from multitudes.cli.streams import STANDARD, Reading, output, remark
+from multitudes.errors import ConfigError
+
+if TYPE_CHECKING:
+    from multitudes.tagger import Tagger
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Folder of the model.")],
+    data: Annotated[Path | None, typer.Argument(help="File or folder to tag; - is stdin.")] = None,
+    out: Annotated[
+        Path, typer.Option("--output", "-o", help="Prediction file; - is stdout.")
+    ] = STANDARD,
+    text: Annotated[
+        list[str] | None,
+        typer.Option("--text", help="Tag this text and show its labels. May be repeated."),
+    ] = None,
+    top_k: options.TopK = 5,
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", help="Leave out labels with a lower score.")
+    ] = None,
+    format: options.Format = None,
+    on_error: options.OnError = "raise",
+    read: options.Read = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+) -> None:
+    """Tag texts with a model.
+
+    Writes one JSON line each: {"uid": ..., "labels": [{"label": ..., "score": ...}]}
+
+    Example:  multitudes predict model test.jsonl -o predictions.jsonl
+    """
+    from multitudes import progress
+    from multitudes.data import LabelSpace
+    from multitudes.tagger import Tagger, predict_to
+
+    if (data is None) == (text is None):
+        raise ConfigError("predict needs data or --text: multitudes predict MODEL DATA")
+    tagger = Tagger.load(model)
+    if text is not None:
+        _show_texts(tagger, text, top_k, threshold, json=json)
+        return
+    assert data is not None
+    with progress.shown(not quiet):
+        # Quiet, because labels in the data that the model does not know are no loss here.
+        reading = Reading(format, read or [], on_error, quiet=True)
+        dataset = reading.read(data, labels=LabelSpace(tagger.labels_), split="tst")
+        with output(out) as file:
+            n = predict_to(file, tagger, dataset, top_k=top_k, threshold=threshold)
+    if not quiet and dataset.report and dataset.report.skipped:
+        remark(f"{data}: {dataclasses.replace(dataset.report, unknown_labels=0)}")
+    if not quiet and out != STANDARD:
+        remark(f"{len(dataset):,} instances, {n:,} labels, written to {out}")
+
+
+def _show_texts(
+    tagger: Tagger, texts: list[str], top_k: int, threshold: float | None, *, json: bool
+) -> None:
+    from multitudes.cli.show import console, show_json, table
+
+    tagged = tagger.predict(texts, top_k=top_k, threshold=threshold)
+    if json:
+        show_json(
+            [
+                {"text": text, "labels": [tag._asdict() for tag in tags]}
+                for text, tags in zip(texts, tagged, strict=True)
+            ]
+        )
+        return
+    for text, tags in zip(texts, tagged, strict=True):
+        if len(texts) > 1:
+            typer.echo(text)
+        rows = [[tag.label, f"{tag.score:.3f}"] for tag in tags]
+        console().print(table(["label", "score"], rows) if rows else "(no labels)")

@@ -1,0 +1,80 @@
+"""Files of the user: reading with options by name, ``-`` for stdin and stdout."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import typer
+
+from multitudes.errors import ConfigError
+
+if TYPE_CHECKING:
+    from multitudes.data import Dataset, LabelSpace
+
+STANDARD = Path("-")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the command line was told to read data."""
+
+    format: str | None = None
+    assignments: Sequence[str] = field(default_factory=list)
+    on_error: str = "raise"
+    quiet: bool = False
+
+    def read(self, path: Path, *, labels: LabelSpace | None = None, split: str = "trn") -> Dataset:
+        """Read a file, a folder (its part `split`) or stdin; say what was left out."""
+        from multitudes import data
+        from multitudes.tagger import parse_settings
+
+        settings: dict[str, Any] = {"split": split, "on_error": self.on_error}
+        settings |= parse_settings(self.assignments)
+        options = data.ReadOptions.from_dict(settings)
+        with local_path(path) as file:
+            dataset = data.read(file, format=self.format, labels=labels, options=options)
+        if dataset.report and not self.quiet:
+            remark(f"{path}: {dataset.report}")
+        return dataset
+
+
+@contextmanager
+def local_path(path: Path) -> Iterator[Path]:
+    """The path itself; for ``-``, a temporary file with all of stdin."""
+    if path != STANDARD:
+        yield path
+        return
+    if sys.stdin.isatty():
+        remark("reading from the terminal; end with Ctrl-D")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "stdin"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield copy
+
+
+@contextmanager
+def output(path: Path) -> Iterator[BinaryIO]:
+    """A file that appears when it is whole, or stdout for ``-``."""
+    from multitudes.data.compression import open_write
+
+    if path == STANDARD:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    if not path.parent.is_dir():
+        raise ConfigError(f"cannot write {path}: there is no folder {path.parent}")
+    with open_write(path) as file:
+        yield file
+
+
+def remark(text: str) -> None:
+    """Say something to the person, beside the output."""
+    typer.secho(text, err=True, dim=True)

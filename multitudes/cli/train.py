@@ -1,0 +1,176 @@
+"""multitudes train: data to a model folder."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from multitudes.cli import options
+from multitudes.cli.streams import Reading, remark
+from multitudes.errors import ConfigError
+
+if TYPE_CHECKING:
+    from multitudes.data import Dataset
+    from multitudes.metrics import Report
+    from multitudes.tagger import Tagger
+
+
+def _models() -> list[tuple[str, str]]:
+    from multitudes.tagger.presets import PRESETS
+
+    return [("auto", "chosen by the size of the data")] + [
+        (preset.name, preset.summary) for preset in PRESETS.values()
+    ]
+
+
+def train(
+    data: Annotated[
+        Path | None, typer.Argument(help="File or folder to learn from; - is stdin.")
+    ] = None,
+    model_folder: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the model.")
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            autocompletion=_models,
+            help="xr-linear, parabel, one-vs-all, or auto to choose by size.",
+        ),
+    ] = "auto",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of the model, e.g. branching=8 or features.min_df=2; "
+            "--list-settings shows all. May be repeated.",
+        ),
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option("--test", help="Data to evaluate the model on afterwards.")
+    ] = None,
+    validation: Annotated[
+        float | None,
+        typer.Option(
+            "--validation",
+            metavar="SHARE",
+            help="Hold this share of the data out, e.g. 0.1, and evaluate on it.",
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    format: options.Format = None,
+    on_error: options.OnError = "raise",
+    read: options.Read = None,
+    list_settings: Annotated[
+        bool, typer.Option("--list-settings", help="Show the settings of --model, and stop.")
+    ] = False,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+) -> None:
+    """Learn from labelled texts (or features) and save the model.
+
+    Example:  multitudes train train.jsonl -o model --model xr-linear
+    """
+    if list_settings:
+        show_settings(model, json=json)
+        return
+    if data is None or model_folder is None:
+        raise ConfigError("train needs data and a place: multitudes train DATA -o MODEL")
+    from multitudes import progress
+    from multitudes.store.folder import check_target
+    from multitudes.tagger import Tagger, parse_settings
+
+    check_target(model_folder)  # before the work, not after
+    reading = Reading(format, read or [], on_error, quiet)
+    with progress.shown(not quiet):
+        dataset, held_out = _split(reading.read(data), validation, seed)
+        tagger = Tagger(
+            model, settings=parse_settings(settings or []), seed=seed, n_threads=threads
+        )
+        started = time.perf_counter()
+        tagger.fit_dataset(dataset)
+        seconds = time.perf_counter() - started
+        tagger.save(model_folder)
+        reports = _reports(tagger, dataset, held_out, test, reading)
+    if json:
+        _show_json(tagger, dataset, model_folder, seconds, reports)
+    else:
+        _show(tagger, dataset, model_folder, seconds, reports, quiet=quiet)
+
+
+def _split(dataset: Dataset, validation: float | None, seed: int) -> tuple[Dataset, Dataset | None]:
+    if validation is None:
+        return dataset, None
+    from multitudes.data import split
+
+    if not 0 < validation < 1:
+        raise ConfigError(f"--validation must be a share between 0 and 1, got {validation}")
+    return split(dataset, test_size=validation, seed=seed)
+
+
+def _reports(
+    tagger: Tagger, dataset: Dataset, held_out: Dataset | None, test: Path | None, reading: Reading
+) -> dict[str, Report]:
+    """Metrics on the parts that were not learned from."""
+    from multitudes.data import LabelSpace
+    from multitudes.tagger import evaluate_on
+
+    parts = {} if held_out is None else {"validation": held_out}
+    if test is not None:
+        parts["test"] = reading.read(test, labels=LabelSpace.of(dataset), split="tst")
+    return {name: evaluate_on(tagger, part) for name, part in parts.items()}
+
+
+def _show_json(
+    tagger: Tagger, dataset: Dataset, folder: Path, seconds: float, reports: dict[str, Report]
+) -> None:
+    from multitudes.cli.show import show_json
+
+    result: dict[str, Any] = {
+        "model": str(folder),
+        "choice": tagger.choice_,
+        "n_instances": len(dataset),
+        "n_labels": dataset.n_labels,
+        "seconds": seconds,
+    }
+    show_json(result | {name: report.to_dict() for name, report in reports.items()})
+
+
+def _show(
+    tagger: Tagger,
+    dataset: Dataset,
+    folder: Path,
+    seconds: float,
+    reports: dict[str, Report],
+    *,
+    quiet: bool,
+) -> None:
+    from multitudes.cli.show import show_report
+
+    if not quiet:
+        remark(f"{dataset!r}\nmodel: {tagger.choice_}")
+        remark(f"trained in {seconds:.1f} s, saved to {folder}")
+    for name, report in reports.items():
+        typer.echo(f"{name}:")
+        show_report(report)
+
+
+def show_settings(model: str, *, json: bool) -> None:
+    """All settings of a preset, from the Config classes."""
+    from multitudes.cli.show import console, show_json, table
+    from multitudes.tagger import describe_settings
+    from multitudes.tagger.presets import preset
+
+    chosen = preset("xr-linear" if model == "auto" else model)
+    rows = describe_settings(chosen.make_model(), chosen.make_features())
+    if json:
+        show_json([{"name": n, "default": value, "help": doc} for n, value, doc in rows])
+        return
+    typer.echo(f"Settings of {chosen.name}, for --set NAME=VALUE:\n")
+    console().print(table(["name", "default", ""], [[n, str(v), d] for n, v, d in rows], left=3))

@@ -1,0 +1,72 @@
+"""Tag a whole Dataset batch by batch: into a prediction file, or into metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+import numpy as np
+
+from multitudes.data import Dataset
+from multitudes.metrics import Report, evaluate
+from multitudes.progress import track
+from multitudes.scores import remove_pairs
+from multitudes.tagger.prediction_files import write_line
+from multitudes.tagger.tagger import BATCH, Tagger
+from multitudes.types import Predictions
+
+
+def predict_batches(
+    tagger: Tagger, dataset: Dataset, *, top_k: int = 5
+) -> Iterator[tuple[Dataset, Predictions]]:
+    """(some instances, their predictions), until all of the Dataset is done.
+
+    A Dataset's filter pairs are left out before the `top_k` are cut, so rows stay full. Labels
+    are the tagger's, and so must be the Dataset's label space if it has filter pairs.
+    """
+    pairs = dataset.filter_pairs
+    spare = 0
+    if pairs is not None and len(pairs):
+        spare = int(np.bincount(pairs[:, 0]).max())
+    with track("predicting", len(dataset), "instances") as task:
+        for start in range(0, len(dataset), BATCH):
+            batch = dataset[start : start + BATCH]
+            inputs = batch.X if tagger.features_ is None else batch.texts
+            predictions = tagger.predict_ids(inputs, top_k=top_k + spare)
+            if spare and batch.filter_pairs is not None:
+                predictions = remove_pairs(predictions, batch.filter_pairs)
+            yield batch, predictions.top(top_k)
+            task.advance(len(batch))
+
+
+def predict_to(
+    out: BinaryIO,
+    tagger: Tagger,
+    dataset: Dataset,
+    *,
+    top_k: int = 5,
+    threshold: float | None = None,
+) -> int:
+    """Write the predictions of a Dataset as JSON lines; returns how many labels were written."""
+    lowest = -np.inf if threshold is None else threshold
+    row = n_written = 0
+    for batch, predictions in predict_batches(tagger, dataset, top_k=top_k):
+        kept = (predictions.labels >= 0) & (predictions.scores >= lowest)
+        for i in range(len(batch)):
+            instance = {"row": row} if batch.uids is None else {"uid": batch.uids[i]}
+            labels = [tagger.labels_[label] for label in predictions.labels[i, kept[i]].tolist()]
+            write_line(out, instance, labels, predictions.scores[i, kept[i]])
+            row += 1
+        n_written += int(kept.sum())
+    return n_written
+
+
+def evaluate_on(tagger: Tagger, dataset: Dataset, *, ks: Sequence[int] = (1, 3, 5)) -> Report:
+    """The metrics of a tagger on a labelled Dataset over its label space."""
+    batches = [found for _, found in predict_batches(tagger, dataset, top_k=max(ks))]
+    predictions = Predictions(
+        np.concatenate([batch.labels for batch in batches]),
+        np.concatenate([batch.scores for batch in batches]),
+        len(tagger.labels_),
+    )
+    return evaluate(predictions, dataset.Y, ks=ks)

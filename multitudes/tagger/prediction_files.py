@@ -1,0 +1,191 @@
+"""Prediction files: one JSON line per instance, its labels best first.
+
+::
+
+    {"uid": "q7", "labels": [{"label": "belts", "score": 0.93}, {"label": "leather", "score": 0.4}]}
+    {"row": 1, "labels": []}
+
+An instance is known by its uid, or by its row where the data has no uids. What other programs
+write is read too: lines whose labels are plain names or ids, (label, score) pairs, a SciPy
+``.npz`` of scores (n_instances, n_labels), and any format `multitudes.data.read` knows, whose
+labels then count as a set without order.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import scipy.sparse as sp
+
+from multitudes import data
+from multitudes.data.compression import open_bytes
+from multitudes.data.lines import line_blocks
+from multitudes.data.report import ErrorLog
+from multitudes.errors import DataError
+from multitudes.types import FloatArray, LabelArray
+
+MAX_LINE_BYTES = 1 << 26
+
+
+@dataclass(frozen=True)
+class PredictionFile:
+    """Predictions as a file holds them, before they meet a label space.
+
+    Parameters
+    ----------
+    path : Path
+    counts : int64 array (n_rows,)
+        How many labels each row has.
+    labels : int32 array (sum of counts,)
+        Positions in `names`; label ids where `names` is None.
+    scores : float32 array (sum of counts,)
+    names : list of str, or None
+    uids : list of str, or None
+    ordered : bool
+        Whether labels stand best first; False for formats that hold sets.
+    """
+
+    path: Path
+    counts: npt.NDArray[np.int64]
+    labels: LabelArray
+    scores: FloatArray
+    names: list[str] | None
+    uids: list[str] | None = None
+    ordered: bool = True
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+
+def write_line(
+    out: BinaryIO, instance: dict[str, Any], labels: Sequence[str], scores: FloatArray
+) -> None:
+    """Write one instance, known by ``{"uid": ...}`` or ``{"row": ...}``."""
+    tags = [{"label": name, "score": score} for name, score in zip(labels, scores, strict=True)]
+    # numpy's float32 scalars are written with the few digits that float32 needs.
+    line = orjson.dumps({**instance, "labels": tags}, option=orjson.OPT_SERIALIZE_NUMPY)
+    out.write(line + b"\n")
+
+
+def read_prediction_file(path: str | PathLike[str], *, format: str | None = None) -> PredictionFile:
+    """Read predictions of any of the formats above, told apart by content."""
+    path = Path(path)
+    if format not in (None, "json-lines"):
+        return _from_dataset(path, format)
+    if path.is_dir():
+        return _from_dataset(path, None)
+    with open_bytes(path) as stream:
+        start = stream.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"{"):
+        return _read_json_lines(path)
+    if start.startswith(b"PK") and format is None:
+        return _read_npz(path)
+    return _from_dataset(path, None)
+
+
+@dataclass
+class _Gathered:
+    """Rows of a JSON lines file, as compact arrays."""
+
+    counts: array[int] = field(default_factory=lambda: array("q"))
+    labels: array[int] = field(default_factory=lambda: array("i"))
+    scores: array[float] = field(default_factory=lambda: array("f"))
+    index: dict[str, int] = field(default_factory=dict)
+    uids: list[str] = field(default_factory=list)
+    kinds: set[type] = field(default_factory=set)
+
+    def add(self, record: Any) -> None:
+        """Append one line; a ValueError says what is wrong with it."""
+        if not isinstance(record, dict) or not isinstance(record.get("labels"), list):
+            raise ValueError('expected an object with a list, {"labels": [...]}')
+        if "row" in record and record["row"] != len(self.counts):
+            raise ValueError(f"row {record['row']!r} stands where row {len(self.counts)} should")
+        if ("uid" in record) != (len(self.uids) == len(self.counts)) and self.counts:
+            raise ValueError("some lines have a uid and some have none")
+        if "uid" in record:
+            self.uids.append(str(record["uid"]))
+        for rank, entry in enumerate(record["labels"]):
+            self._add_label(entry, rank)
+        self.counts.append(len(record["labels"]))
+
+    def _add_label(self, entry: Any, rank: int) -> None:
+        label, score = entry, -float(rank)
+        if isinstance(entry, dict) and "label" in entry:
+            label, score = entry["label"], entry.get("score", score)
+        elif isinstance(entry, list) and len(entry) == 2:
+            label, score = entry
+        if type(label) not in (str, int) or type(score) not in (int, float):
+            raise ValueError(f'expected a label as {{"label": ..., "score": ...}}, got {entry!r}')
+        self.kinds.add(type(label))
+        if len(self.kinds) > 1:
+            raise ValueError(f"labels are names in some places and ids in others, here {label!r}")
+        if isinstance(label, str):
+            label = self.index.setdefault(label, len(self.index))
+        self.labels.append(label)
+        self.scores.append(score)
+
+
+def _read_json_lines(path: Path) -> PredictionFile:
+    gathered = _Gathered()
+    for number, line in _numbered_lines(path):
+        try:
+            gathered.add(orjson.loads(line))
+        except (ValueError, OverflowError) as error:
+            shown = line[:80].decode("utf-8", "replace")
+            raise DataError(f"{path}:{number}: {error}; the line is {shown!r}") from error
+    return PredictionFile(
+        path,
+        np.array(gathered.counts, np.int64),
+        np.array(gathered.labels, np.int32),
+        np.array(gathered.scores, np.float32),
+        names=None if gathered.kinds == {int} else list(gathered.index),
+        uids=gathered.uids or None,
+    )
+
+
+def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(line number, line) of every line that is not blank."""
+    for block in line_blocks(path, ErrorLog("raise"), max_line_bytes=MAX_LINE_BYTES):
+        for offset, line in enumerate(block.data.split(b"\n")):
+            if line.strip():
+                yield block.first_line + offset, line
+
+
+def _read_npz(path: Path) -> PredictionFile:
+    try:
+        scores = sp.csr_array(sp.load_npz(path))
+    except (ValueError, KeyError, OSError, AttributeError) as error:
+        raise DataError(
+            f"{path} is not a SciPy .npz of scores (n_instances, n_labels): {error}"
+        ) from error
+    rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
+    order = np.lexsort((scores.indices, -scores.data, rows))
+    return PredictionFile(
+        path,
+        np.diff(scores.indptr).astype(np.int64),
+        scores.indices[order].astype(np.int32),
+        scores.data[order].astype(np.float32),
+        names=None,
+    )
+
+
+def _from_dataset(path: Path, format: str | None) -> PredictionFile:
+    dataset = data.read(path, format=format)
+    names = dataset.label_names
+    return PredictionFile(
+        path,
+        np.diff(dataset.Y.indptr).astype(np.int64),
+        dataset.Y.indices.astype(np.int32),
+        dataset.Y.data.astype(np.float32),
+        names=None if names is None else list(names),
+        uids=None if dataset.uids is None else list(dataset.uids),
+        ordered=False,
+    )
