@@ -118,6 +118,9 @@ class WriteOptions(Config):
         None, "Between the fields of a CSV line; a tab for .tsv, else a comma, where absent."
     )
     split: str = setting("trn", "Which part of a folder to write: trn, tst, dev or another name.")
+    group_labels: str | None = setting(
+        None, "Path to write the labels of each group to, as JSON lines."
+    )
     compression: str = setting(
         "none",
         "Compression of the files inside a folder; single files go by their suffix.",

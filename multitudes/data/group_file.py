@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from multitudes.data.formats import ReadOptions
+import numpy as np
+import orjson
+
+from multitudes.data.compression import open_write
+from multitudes.data.dataset import Dataset
+from multitudes.data.formats import ReadOptions, WriteOptions
 from multitudes.data.json_objects import json_objects
 from multitudes.data.label_numbering import LabelNumbering
 from multitudes.data.records import Groups, Ragged
 from multitudes.data.report import ErrorLog, excerpt
+from multitudes.data.writing import encoding_checked, writes_names
 from multitudes.errors import DataError
 
 
@@ -58,3 +64,24 @@ def _problem(
     if not isinstance(labels, list):
         return f"'labels' is not a list (got {excerpt(labels)}); expected a list of labels"
     return numbering.problem(labels)
+
+
+def write_groups(dataset: Dataset, path: str | Path, options: WriteOptions) -> None:
+    """Write the labels of each group; a label that counts twice is listed twice."""
+    if dataset.group_labels is None:
+        raise DataError(
+            f"cannot write {path}: the Dataset has no group_labels; leave the setting out"
+        )
+    as_names = writes_names(dataset, options.label_kind)
+    counts = dataset.group_labels
+    with open_write(path) as stream, encoding_checked(path):
+        for group in range(counts.shape[0]):
+            entries = slice(counts.indptr[group], counts.indptr[group + 1])
+            labels: list[int] = np.repeat(
+                counts.indices[entries], counts.data[entries].astype(np.int64)
+            ).tolist()
+            record = {
+                "group": str(group) if dataset.group_names is None else dataset.group_names[group],
+                "labels": [dataset.label_name(label) for label in labels] if as_names else labels,
+            }
+            stream.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))

@@ -63,7 +63,7 @@ def _parquet_file(path: Path) -> Iterator[Any]:
             stream = cast(BinaryIO, unpacked)
         try:
             yield pq.ParquetFile(stream)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise DataError(
                 f"{path}: damaged or not Parquet ({str(error).splitlines()[0]}): copy or write "
                 "it again"
