@@ -43,10 +43,11 @@ VALUE_RANGE = 8
 SURPLUS = 9
 
 NEWLINE, TAB, RETURN, SPACE, HASH = 10, 9, 13, 32, 35
-PLUS, COMMA, MINUS, DOT, ZERO, COLON = 43, 44, 45, 46, 48, 58
+PLUS, COMMA, MINUS, DOT, ZERO, NINE, COLON = 43, 44, 45, 46, 48, 57, 58
 
 POWERS_OF_TEN = np.array([10.0**i for i in range(23)])  # exact in float64
 MAX_DIGITS = 19  # fit in 64 bits
+ID_DIGITS = 12  # longer ids go the slow way
 TOO_LARGE = 1 << 40  # ids past this are read as this: out of any range, and no overflow
 NEAR_TIE = 8  # half-width, in float64 units in the last place, of what is called a near tie
 LARGEST = 3.40282352e38  # between float32's largest and what would round to infinity
@@ -71,18 +72,31 @@ def count_marks(block: Any) -> tuple[int, int, int]:
 
 @njit(cache=True, inline="always")
 def _read_id(block: Any, i: Any) -> Any:
-    """(id, next position); the id is -1 where no digit stands at `i`."""
+    """(id, next position); the id is -1 where no digit stands at `i`, or TOO_LARGE."""
+    start = i
+    value = np.int64(0)
     digit = np.int64(block[i]) - ZERO
-    if digit < 0 or digit > 9:
+    while 0 <= digit <= 9:
+        value = value * 10 + digit  # may overflow, but then has many digits
+        i += np.uintp(1)
+        digit = np.int64(block[i]) - ZERO
+    if i == start:
         return np.int64(-1), i
-    value = digit
-    i += np.uintp(1)
+    if i - start > np.uintp(ID_DIGITS):
+        value = _clamped_id(block, start)
+    return value, i
+
+
+@njit(cache=True)
+def _clamped_id(block: Any, i: Any) -> Any:
+    """The id at `i`, of any number of digits: at most TOO_LARGE."""
+    value = np.int64(0)
     digit = np.int64(block[i]) - ZERO
     while 0 <= digit <= 9:
         value = min(value * 10 + digit, np.int64(TOO_LARGE))
         i += np.uintp(1)
         digit = np.int64(block[i]) - ZERO
-    return value, i
+    return value
 
 
 @njit(cache=True)
@@ -104,31 +118,48 @@ def _read_value(block: Any, i: Any) -> Any:
     negative = block[i] == MINUS
     if negative or block[i] == PLUS:
         i += np.uintp(1)
+    start = i
     mantissa = np.uint64(0)
-    n_digits = 0
-    n_kept: Any = 0
-    exponent: Any = 0
-    fraction = False
-    while True:
-        digit = np.int64(block[i]) - ZERO
-        if 0 <= digit <= 9:
-            n_digits += 1
-            if n_kept < MAX_DIGITS:
-                mantissa = mantissa * np.uint64(10) + np.uint64(digit)
-                n_kept += mantissa > 0  # leading zeros are free
-                exponent -= fraction
-            else:
-                exponent += not fraction
-        elif block[i] == DOT and not fraction:
-            fraction = True
-        else:
-            break
+    while ZERO <= block[i] <= NINE:
+        mantissa = mantissa * np.uint64(10) + np.uint64(block[i] - ZERO)
         i += np.uintp(1)
+    n_digits = np.int64(i - start)
+    exponent = np.int64(0)
+    if block[i] == DOT:
+        i += np.uintp(1)
+        point = i
+        while ZERO <= block[i] <= NINE:
+            mantissa = mantissa * np.uint64(10) + np.uint64(block[i] - ZERO)
+            i += np.uintp(1)
+        exponent = -np.int64(i - point)
+        n_digits -= exponent
+    if n_digits > MAX_DIGITS:  # the mantissa may have overflowed
+        mantissa, exponent = _read_long(block, start)
     valid = n_digits > 0
     if valid and (block[i] == 69 or block[i] == 101):  # E, e
         valid, shift, i = _read_exponent(block, i + np.uintp(1))
         exponent += shift
     return valid, mantissa, exponent, negative, i
+
+
+@njit(cache=True)
+def _read_long(block: Any, i: Any) -> Any:
+    """(mantissa, exponent of ten) of the first 19 digits that count; the others are dropped."""
+    mantissa = np.uint64(0)
+    n_kept, exponent, fraction = np.int64(0), np.int64(0), np.int64(0)
+    while ZERO <= block[i] <= NINE or block[i] == DOT:
+        if block[i] == DOT:
+            if fraction:
+                break
+            fraction = np.int64(1)
+        elif n_kept < MAX_DIGITS:
+            mantissa = mantissa * np.uint64(10) + np.uint64(block[i] - ZERO)
+            n_kept += np.int64(mantissa > 0)  # leading zeros are free
+            exponent -= fraction
+        else:
+            exponent += 1 - fraction
+        i += np.uintp(1)
+    return mantissa, exponent
 
 
 @njit(cache=True)
