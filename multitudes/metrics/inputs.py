@@ -58,8 +58,8 @@ def label_space(predictions: PredictionsLike, truth: TruthLike, weights: Any = N
         return next(iter(sizes.values()))
     largest = -1
     for name, rows in (("predictions", predictions), ("truth", truth)):
-        labels = [label for row in _rows(rows, name) for label, _ in _entries(row, name)]
-        largest = max(largest, *labels) if labels else largest
+        for i, row in enumerate(_rows(rows, name)):
+            largest = max([largest, *_read_row(row, name, i)[0]])
     return largest + 1
 
 
@@ -106,7 +106,7 @@ def list_matrix(rows: Any, *, n_labels: int, name: str) -> sp.csr_array[Any]:
     columns: list[int] = []
     indptr = [0]
     for i, row in enumerate(_rows(rows, name)):
-        labels = [label for label, _ in _entries(row, name, i)]
+        labels, _ = _read_row(row, name, i)
         strangers = [label for label in labels if not 0 <= label < n_labels]
         if strangers:
             raise DataError(
@@ -157,10 +157,10 @@ def _labels_of_lists(rows: Any, top_k: int) -> LabelArray:
     """The first `top_k` labels of each list; lists of pairs are put in order of score first."""
     ranked = []
     for i, row in enumerate(_rows(rows, "predictions")):
-        entries = _entries(row, "predictions", i)
-        if entries and entries[0][1] is not None:
-            entries = sorted(entries, key=lambda entry: (-entry[1], entry[0]))
-        labels = [label for label, _ in entries]
+        labels, scores = _read_row(row, "predictions", i)
+        if scores is not None:
+            order = sorted(range(len(labels)), key=lambda j: (-scores[j], labels[j]))
+            labels = [labels[j] for j in order]
         if len(set(labels)) < len(labels):  # also past top_k, where the kernel does not look
             raise DataError(repeated("predictions", i, np.array(labels)))
         ranked.append(labels[:top_k])
@@ -184,21 +184,31 @@ def _rows(rows: Any, name: str) -> Sequence[Any]:
     return rows
 
 
-def _entries(row: Any, name: str, number: int | None = None) -> list[tuple[int, Any]]:
-    """(label, score) for each entry of one instance; the score is None where none was given."""
+def _read_row(
+    row: Any, name: str, number: int | None = None
+) -> tuple[list[int], list[float] | None]:
+    """The labels of one instance as listed, and their scores where it lists pairs."""
     where = name if number is None else f"{name}, instance {number}"
-    if isinstance(row, (str, bytes)) or not isinstance(row, (Iterable, np.ndarray)):
+    if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
         raise DataError(f"{where}: expected a list of label ids, got {row!r}")
-    out = []
-    for entry in row:
-        label, score = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, None)
+    entries = row.tolist() if isinstance(row, np.ndarray) else list(row)
+    if set(map(type, entries)) <= {int}:  # nearly always, and nearly all the time goes here
+        return entries, None
+    is_pair = [isinstance(entry, tuple) and len(entry) == 2 for entry in entries]
+    if any(is_pair) and not all(is_pair):
+        raise DataError(f"{where}: some labels have a score and some do not: give all or none")
+    labels = [entry[0] for entry in entries] if all(is_pair) else entries
+    for label in labels:
         if isinstance(label, bool) or not isinstance(label, (int, np.integer)):
             raise DataError(f"{where}: {label!r} is not a label id: map label names to ids first")
-        if score is not None and not isinstance(score, (int, float, np.number)):
+    ids = [int(label) for label in labels]
+    return ids, _read_scores(entries, where) if all(is_pair) else None
+
+
+def _read_scores(pairs: list[tuple[int, Any]], where: str) -> list[float]:
+    for label, score in pairs:
+        if isinstance(score, bool) or not isinstance(score, (int, float, np.number)):
             raise DataError(f"{where}: label {label} has score {score!r}, which is not a number")
-        if score is not None and score != score:
+        if np.isnan(score):
             raise DataError(f"{where}: label {label} has score NaN: scores must be comparable")
-        out.append((int(label), score))
-    if len({score is None for _, score in out}) > 1:
-        raise DataError(f"{where}: some labels have a score and some do not: give all or none")
-    return out
+    return [float(score) for _, score in pairs]

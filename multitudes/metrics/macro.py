@@ -35,6 +35,11 @@ class LabelCounts:
     predicted: Counts
     true: Counts
 
+    def found(self) -> LabelCounts:
+        """Only the labels that were hit at least once."""
+        labels = np.flatnonzero(self.hits)
+        return LabelCounts(self.hits[labels], self.predicted[labels], self.true[labels])
+
     def precision(self, *, empty: float = 0.0) -> Values:
         """Precision of each label; `empty` for a label never predicted."""
         return ratio(self.hits, self.predicted, empty=empty)
@@ -72,15 +77,22 @@ def label_counts(matches: Matches, ks: tuple[int, ...]) -> list[LabelCounts]:
 
 def macro_values(matches: Matches, ks: tuple[int, ...], *, over: Over = "all") -> dict[str, float]:
     """Every metric of this file for every k."""
-    counts = list(zip(ks, label_counts(matches, ks), strict=True))
+    if over not in ("all", "true"):
+        raise ConfigError(f"over must be 'all' or 'true' (labels), got {over!r}")
+    if matches.n_labels == 0:
+        raise DataError("a mean over labels needs at least one label, got a label space of 0")
+    counts = label_counts(matches, ks)
+    n_averaged = matches.n_labels if over == "all" else np.count_nonzero(counts[0].true)
+    found = [of.found() for of in counts]  # every other label counts 0, and they are most
     values: dict[str, float] = {}
     for name, per_label in (
         ("macro-P", LabelCounts.precision),
         ("macro-R", LabelCounts.recall),
         ("macro-F1", LabelCounts.f1),
     ):
-        values |= {f"{name}@{k}": _mean(per_label(of), of, over) for k, of in counts}
-    return values | {f"coverage@{k}": of.coverage() for k, of in counts}
+        for k, of in zip(ks, found, strict=True):
+            values[f"{name}@{k}"] = float(ratio(per_label(of).sum(), n_averaged))
+    return values | {f"coverage@{k}": of.coverage() for k, of in zip(ks, counts, strict=True)}
 
 
 def macro_precision_at_k(
@@ -124,12 +136,3 @@ def _single(name: str, predictions: Any, truth: Any, k: int, over: Over) -> floa
     (k,) = check_ks((k,))
     matches = match(predictions, truth, top_k=k)
     return macro_values(matches, (k,), over=over)[f"{name}@{k}"]
-
-
-def _mean(per_label: Values, counts: LabelCounts, over: Over) -> float:
-    if over not in ("all", "true"):
-        raise ConfigError(f"over must be 'all' or 'true' (labels), got {over!r}")
-    if len(per_label) == 0:
-        raise DataError("a mean over labels needs at least one label, got a label space of 0")
-    chosen = per_label if over == "all" else per_label[counts.true > 0]
-    return float(chosen.mean()) if len(chosen) else 0.0
