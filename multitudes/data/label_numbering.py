@@ -114,7 +114,7 @@ class LabelNumbering:
         if kinds == {int} and self.kind in (None, "ids"):
             self.kind = "ids"
             try:
-                ids = np.array(flat, np.int64)
+                ids = np.fromiter(flat, np.int64, len(flat))
             except OverflowError:
                 return None
             if ids.min() < 0 or ids.max() > self._limit():

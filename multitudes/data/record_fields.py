@@ -158,13 +158,22 @@ class RecordFields:
         ids = None if labels is None else self._label_ids(labels)
         if labels is not None and ids is None:
             return None
-        joined = texts[0] if len(texts) == 1 else list(map(join_parts, *texts))
-        return Columns(joined, labels, ids, uids, groups)  # type: ignore[arg-type]
+        return Columns(_joined(texts), labels, ids, uids, groups)  # type: ignore[arg-type]
 
     def _label_ids(self, labels: list[Any]) -> IntArray | None:
         if not _all_are(list, labels):
             return None
         return self._records.numbering.encode_if_sound(list(chain.from_iterable(labels)))
+
+
+def _joined(texts: list[list[str]]) -> list[str]:
+    if len(texts) == 1:
+        return texts[0]
+    # `join_parts` without the call.
+    pairs = zip(*texts, strict=True)
+    return [
+        f"{title} {content}" if title and content else title or content for title, content in pairs
+    ]
 
 
 def _before(names: tuple[str, ...], chosen: str | None) -> tuple[str, ...]:

@@ -47,6 +47,10 @@ class Ragged:
         self.ids.append(ids.astype(np.int32))
         self.counts.append(np.fromiter(map(len, rows), np.int64))
 
+    def add_empty(self, n_rows: int) -> None:
+        """Append rows without ids."""
+        self.counts.append(np.zeros(n_rows, np.int64))
+
     def to_csr(self, n_columns: int, *, counted: bool = False) -> sp.csr_array[Any]:
         """Ones at the ids (how often, if `counted`); negative ids are left out."""
         counts = np.concatenate([np.zeros(0, np.int64), *self.counts])
@@ -110,15 +114,19 @@ class Records:
         self._texts.extend(columns.texts)
         if columns.uids is not None:
             self._uids.extend(columns.uids)
-        labels = columns.labels
-        self.has_labels = labels is not None
-        labels = [[]] * len(columns.texts) if labels is None else labels
-        ids = columns.label_ids
-        if ids is None:
-            ids = self.numbering.encode(list(chain.from_iterable(labels)))
-        self._labels.add(ids, labels)
-        groups = columns.groups or [[]] * len(columns.texts)
-        self._memberships.add(self.groups.encode(chain.from_iterable(groups)), groups)
+        self.has_labels = columns.labels is not None
+        if columns.labels is None:
+            self._labels.add_empty(len(columns.texts))
+        else:
+            ids = columns.label_ids
+            if ids is None:
+                ids = self.numbering.encode(list(chain.from_iterable(columns.labels)))
+            self._labels.add(ids, columns.labels)
+        if columns.groups is None:
+            self._memberships.add_empty(len(columns.texts))
+        else:
+            ids = self.groups.encode(chain.from_iterable(columns.groups))
+            self._memberships.add(ids, columns.groups)
 
     def dataset(self, options: ReadOptions) -> Dataset:
         """The Dataset, after the last record."""
