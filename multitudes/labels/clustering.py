@@ -125,7 +125,7 @@ def _label_rows(embeddings: Any) -> LabelRows:
     if np.all(is_unit | (norms == 0)):
         return rows
     norms[norms == 0] = 1
-    return rows.scaled(1 / norms)
+    return rows.scaled((1 / norms).astype(np.float32))
 
 
 def _check_settings(branching: int, max_leaf_size: int, max_iterations: int, seed: int) -> None:

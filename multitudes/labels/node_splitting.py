@@ -76,8 +76,9 @@ class SparseRows:
         """Length of each row."""
         squares = np.zeros(self.n_labels, np.float64)
         filled = self.sizes > 0
-        with np.errstate(over="ignore", invalid="ignore"):
-            squares[filled] = np.add.reduceat(self.values**2, self.indptr[:-1][filled])
+        if len(self.values):
+            with np.errstate(over="ignore", invalid="ignore"):
+                squares[filled] = np.add.reduceat(self.values**2, self.indptr[:-1][filled])
         return np.sqrt(squares).astype(np.float32)
 
     def scaled(self, factors: FloatArray) -> SparseRows:

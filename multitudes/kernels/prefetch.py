@@ -1,0 +1,39 @@
+"""Ask the processor to fetch memory that a loop will read some steps later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Start loading ``array[index]`` (one-dimensional, index in range) into the cache.
+
+    Only a hint: it changes no result. Worth it where a loop jumps to places it knows in advance;
+    the processor finds runs of neighbouring addresses on its own.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array_type = signature.args[0]
+        data = context.make_array(array_type)(context, builder, arguments[0])
+        position = context.cast(builder, arguments[1], signature.args[1], types.intp)
+        pointer = builder.gep(data.data, [position])
+        byte_pointer = ir.IntType(8).as_pointer()
+        word = ir.IntType(32)
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word]),
+            "llvm.prefetch.p0",
+        )
+        read, keep, of_data = word(0), word(3), word(1)
+        builder.call(function, [builder.bitcast(pointer, byte_pointer), read, keep, of_data])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+prefetch: Any = intrinsic(_prefetch)  # a kernel calls it with the array and the index alone

@@ -1,0 +1,195 @@
+"""Label embeddings: one vector per label, from its instances, its neighbours or its own text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from multitudes.errors import ConfigError, DataError
+from multitudes.kernels.label_sums import sum_rows_by_label
+from multitudes.kernels.threads import ThreadTeam
+from multitudes.types import FloatArray, IntArray, Sparse
+
+BLOCK = 1 << 20
+"""Values of X that one task adds up, about: the same blocks for any number of threads."""
+
+
+class Transformer(Protocol):
+    """A fitted text to features transformer."""
+
+    def transform(self, texts: Sequence[str]) -> Any:
+        """CSR or dense rows, one per text."""
+
+
+def pifa(X: Any, Y: Sparse, *, n_threads: int | None = None) -> Any:
+    """Positive instance feature aggregation: a label is the mean direction of its instances.
+
+    Row l is sum_i (Y[i, l] / ||Y[i]||) X[i], then L2-normalised: an instance with many labels says
+    less about each of them.
+
+    Parameters
+    ----------
+    X : CSR or float array (n_instances, n_features)
+        Features. ``pifa(Y, Y)`` embeds labels by the labels they occur with.
+    Y : CSR (n_instances, n_labels)
+        Labels of each instance.
+    n_threads : int, optional
+        All cores by default. The result is the same for any number.
+
+    Returns
+    -------
+    CSR (n_labels, n_features), float32, sorted indices
+        A dense float32 array where X is dense. A label without instances has a zero row.
+
+    References
+    ----------
+    Yu et al., PECOS, JMLR 2022, section 3.1.1.
+    """
+    if len(getattr(X, "shape", ())) != 2 or X.shape[0] != Y.shape[0]:
+        raise DataError(
+            "X and Y must have one row per instance: "
+            f"X is {getattr(X, 'shape', type(X).__name__)}, Y is {Y.shape}"
+        )
+    by_label = _normalised_rows(Y).tocsc()  # column l: the instances of label l
+    is_sparse = sp.issparse(X)
+    if not is_sparse:
+        dense = by_label.T @ np.asarray(X, dtype=np.float32)
+        return _normalised_dense(dense)
+    return _sum_sparse(_csr(X), by_label, n_threads)
+
+
+def pii(Y: Sparse) -> sp.csr_array[Any]:
+    """Positive instance indices: a label is the set of its instances.
+
+    Row l is the L2-normalised column l of Y, as in PECOS: the similarity of two labels is the
+    cosine of their instance sets.
+
+    Returns
+    -------
+    CSR (n_labels, n_instances) float32, sorted indices
+        A label without instances has a zero row.
+    """
+    return _normalised_rows(sp.csr_array(Y).T)
+
+
+def from_texts(label_texts: Sequence[str], features: Transformer) -> Any:
+    """A label is the features of its own text, e.g. its title; rows L2-normalised.
+
+    Parameters
+    ----------
+    label_texts : sequence of str (n_labels,)
+        A description of each label; one without any known word has a zero row.
+    features : fitted transformer
+        ``features.transform(texts)`` gives CSR or dense rows; use the one that made X, and the
+        result can be compared with, and put beside, `pifa`.
+    """
+    rows = features.transform(label_texts)
+    is_sparse = sp.issparse(rows)
+    return _normalised_rows(rows) if is_sparse else _normalised_dense(np.array(rows, np.float32))
+
+
+def concatenate(blocks: Sequence[Any], *, weights: Sequence[float] | None = None) -> Any:
+    """Label embeddings side by side, e.g. PIFA beside features of the labels' texts.
+
+    Parameters
+    ----------
+    blocks : sequence of CSR or float arrays (n_labels, any width)
+        Each row of each block is L2-normalised first, so that only `weights` decide how much a
+        block counts.
+    weights : sequence of float, optional
+        One per block; all equal by default.
+
+    Returns
+    -------
+    CSR float32, or a dense float32 array where all blocks are dense
+        (n_labels, total width), rows L2-normalised.
+    """
+    weights = [1.0] * len(blocks) if weights is None else list(weights)
+    if len(blocks) == 0 or len(weights) != len(blocks):
+        raise ConfigError(
+            f"concatenate needs at least one block and one weight each, got {len(blocks)} blocks "
+            f"and {len(weights)} weights"
+        )
+    if not all(np.isfinite(weight) and weight >= 0 for weight in weights) or not any(weights):
+        raise ConfigError(f"weights must be finite, >= 0 and not all zero, got {weights}")
+    heights = {int(block.shape[0]) for block in blocks}
+    if len(heights) > 1:
+        raise DataError(f"blocks must have one row per label, got heights {sorted(heights)}")
+    if any(sp.issparse(block) for block in blocks):
+        parts = [_normalised_rows(b) * np.float32(w) for b, w in zip(blocks, weights, strict=True)]
+        return _normalised_rows(sp.hstack(parts, format="csr"))
+    dense = [
+        _normalised_dense(np.array(block, dtype=np.float32)) * np.float32(weight)
+        for block, weight in zip(blocks, weights, strict=True)
+    ]
+    return _normalised_dense(np.hstack(dense))
+
+
+def _sum_sparse(X: Sparse, by_label: Sparse, n_threads: int | None) -> sp.csr_array[Any]:
+    """Normalised ``by_label.T @ X``: blocks of labels, each summed by one thread."""
+    n_labels, n_features = by_label.shape[1], X.shape[1]
+    indptr, label_indptr = X.indptr.astype(np.int64), by_label.indptr.astype(np.int64)
+    columns, instances = X.indices.view(np.uint32), by_label.indices.astype(np.int32, copy=False)
+    lengths = np.concatenate([[0], np.cumsum(np.diff(indptr)[instances])])[label_indptr]
+    bounds = np.searchsorted(lengths, np.arange(0, lengths[-1] + BLOCK, BLOCK))
+    bounds = np.unique(np.append(np.minimum(bounds, n_labels), [0, n_labels]))
+
+    def sum_block(block: int) -> tuple[IntArray, npt.NDArray[np.uint32], FloatArray]:
+        start, stop = int(bounds[block]), int(bounds[block + 1])
+        first, last = label_indptr[start], label_indptr[stop]
+        most = int(lengths[stop] - lengths[start])
+        starts = np.empty(stop - start + 1, np.int64)
+        indices, values = np.empty(most, np.uint32), np.empty(most, np.float32)
+        sum_rows_by_label(
+            indptr, columns, X.data, label_indptr[start : stop + 1] - first,
+            instances[first:last], by_label.data[first:last], n_features, starts, indices, values,
+        )  # fmt: skip
+        return starts, indices[: starts[-1]].copy(), values[: starts[-1]].copy()
+
+    with ThreadTeam(n_threads) as team:
+        blocks = team.map(sum_block, range(len(bounds) - 1))
+    counts = np.concatenate([[0], *(np.diff(starts) for starts, _, _ in blocks)])
+    indices = np.concatenate([part for _, part, _ in blocks]).view(np.int32)
+    values = np.concatenate([part for _, _, part in blocks])
+    return sp.csr_array((values, indices, np.cumsum(counts)), shape=(n_labels, n_features))
+
+
+def _csr(matrix: Sparse) -> Sparse:
+    """Float32 CSR with 32-bit indices; duplicates and order do not matter to the sums."""
+    matrix = sp.csr_array(matrix)
+    return sp.csr_array(
+        (
+            matrix.data.astype(np.float32, copy=False),
+            np.ascontiguousarray(matrix.indices, dtype=np.int32),
+            matrix.indptr,
+        ),
+        shape=matrix.shape,
+    )
+
+
+def _normalised_rows(matrix: Sparse) -> sp.csr_array[Any]:
+    """Float32 CSR with sorted indices and rows of unit length; zero rows stay zero."""
+    matrix = sp.csr_array(matrix, dtype=np.float32)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    counts = np.diff(matrix.indptr)
+    filled, squares = counts > 0, np.zeros(len(counts))
+    if matrix.nnz:
+        values = np.square(matrix.data, dtype=np.float64)
+        squares[filled] = np.add.reduceat(values, matrix.indptr[:-1][filled])
+    scale = np.divide(1.0, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0)
+    data = matrix.data * np.repeat(scale.astype(np.float32), counts)
+    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _normalised_dense(matrix: FloatArray) -> FloatArray:
+    """Rows of unit length, in place; zero rows stay zero."""
+    norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+    norms[norms == 0] = 1
+    matrix /= norms[:, None]
+    return matrix
