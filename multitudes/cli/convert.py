@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import Reading, remark
+from multitudes.cli.streams import STANDARD, Reading, local_target, remark
 from multitudes.errors import ConfigError
 
 
@@ -22,7 +22,9 @@ def convert(
     source: Annotated[
         Path | None, typer.Argument(help="File or folder to read; - is stdin.")
     ] = None,
-    target: Annotated[Path | None, typer.Argument(help="File or folder to write.")] = None,
+    target: Annotated[
+        Path | None, typer.Argument(help="File or folder to write; - is stdout.")
+    ] = None,
     format: options.Format = None,
     to: Annotated[
         str | None,
@@ -65,7 +67,10 @@ def convert(
     with progress.shown(not quiet):
         dataset = Reading(format, read or [], on_error, quiet).read(source)
         writing = data.WriteOptions.from_dict(parse_settings(write or []))
-        data.write(dataset, target, format=to, options=writing)
+        if target == STANDARD and to is None:
+            to = "json-lines"
+        with local_target(target) as file:
+            data.write(dataset, file, format=to, options=writing)
     if not quiet:
         remark(f"{dataset!r}, written to {target}")
 

@@ -19,7 +19,11 @@ def console() -> Console:
     """stdout, as wide as the terminal."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else WIDTH_OF_PIPES, highlight=False)
+    class Pipe(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich calls this in its handler; `guarded` knows what to do
+
+    return Pipe(width=None if sys.stdout.isatty() else WIDTH_OF_PIPES, highlight=False)
 
 
 def show_json(value: Any) -> None:

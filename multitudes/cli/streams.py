@@ -75,6 +75,20 @@ def output(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
+@contextmanager
+def local_target(path: Path) -> Iterator[Path]:
+    """The path itself; for ``-``, a temporary file that is copied to stdout at the end."""
+    if path != STANDARD:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "stdout"
+        yield copy
+        with copy.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
 def remark(text: str) -> None:
     """Say something to the person, beside the output."""
     typer.secho(text, err=True, dim=True)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from multitudes.store import read_manifest
+from multitudes.tagger import Tagger
+
+
+def test_summary(cli, model):
+    result = cli("inspect", model)
+    for words in ("tagger", "xr-linear", "tfidf", "5 strings", "float32", "MB in"):
+        assert words in result.out
+
+
+def test_json(cli, model):
+    summary = cli("inspect", model, "--json").json
+    assert summary["kind"] == "tagger"
+    kinds = {entry["part"]: entry["kind"] for entry in summary["objects"]}
+    assert kinds["model"] == "xr-linear"
+    assert kinds["features"] == "tfidf"
+
+
+def test_labels_and_vocabulary(cli, model):
+    assert tuple(cli("inspect", model, "--labels").out.split()) == Tagger.load(model).labels_
+    words = cli("inspect", model, "--vocabulary").out.split()
+    assert words == list(Tagger.load(model).features_.feature_names)
+
+
+def test_tree(cli, model):
+    result = cli("inspect", model, "--tree")
+    assert result.code == 0
+    assert "planets" in result.out
+
+
+def test_verify(cli, model, train_file, tmp_path):
+    assert "SHA-256" in cli("inspect", model, "--verify").out
+    assert cli("train", train_file, "-o", tmp_path / "m", "-q").code == 0
+    data = tmp_path / "m" / read_manifest(tmp_path / "m").data_folder
+    path = data / "labels.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"fruit", b"fruip"))
+    assert cli("inspect", tmp_path / "m").code == 0
+    result = cli("inspect", tmp_path / "m", "--verify")
+    assert result.code == 4
+    assert "labels.jsonl is damaged" in result.err
+
+
+@pytest.mark.parametrize("option", ["--tree", "--vocabulary"])
+def test_what_a_model_does_not_have(cli, tmp_path, option):
+    (tmp_path / "x.txt").write_text("0 0:1.0\n1 1:1.0\n")
+    trained = cli(
+        "train", tmp_path / "x.txt", "-o", tmp_path / "m", "-m", "one-vs-all", "-q",
+        "--format", "sparse-text",
+    )  # fmt: skip
+    assert trained.code == 0
+    result = cli("inspect", tmp_path / "m", option)
+    assert result.code == 4
+    assert "error:" in result.err

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+
+from multitudes.tagger import Tagger
+
+
+def lines(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_writes_what_the_tagger_says(model, test_file, predictions):
+    found = lines(predictions.read_text())
+    texts = [record["text"] for record in lines(test_file.read_text())]
+    tags = Tagger.load(model).predict(texts, top_k=5)
+    assert [line["uid"] for line in found] == [f"u{i}" for i in range(120, 150)]
+    for line, expected in zip(found, tags, strict=True):
+        assert [entry["label"] for entry in line["labels"]] == [tag.label for tag in expected]
+
+
+def test_stdout_is_the_default_and_stays_clean(cli, model, test_file):
+    result = cli("predict", model, test_file, "-k", 2)
+    assert len(lines(result.out)) == 30
+    assert {len(line["labels"]) for line in lines(result.out)} == {2}
+
+
+def test_says_what_it_wrote(cli, model, test_file, tmp_path):
+    result = cli("predict", model, test_file, "-o", tmp_path / "p.jsonl.gz", "-k", 1)
+    assert "30 instances, 30 labels, written to" in result.err
+    assert (tmp_path / "p.jsonl.gz").read_bytes()[:2] == b"\x1f\x8b"
+
+
+def test_threshold(cli, model, test_file):
+    result = cli("predict", model, test_file, "--threshold", 2)
+    assert {len(line["labels"]) for line in lines(result.out)} == {0}
+
+
+def test_one_text(cli, model):
+    result = cli("predict", model, "--text", "juicy apple", "-k", 1)
+    assert "fruit" in result.out
+    assert "belts" not in result.out
+    result = cli("predict", model, "--text", "juicy apple", "--text", "moon", "--json", "-k", 1)
+    assert [entry["labels"][0]["label"] for entry in result.json] == ["fruit", "planets"]
+
+
+def test_reads_stdin(cli, model, tmp_path, monkeypatch):
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"text": "orbit of the moon"}\n')
+    with source.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        (line,) = lines(cli("predict", model, "-", "-k", 1).out)
+    assert line["row"] == 0
+    assert line["labels"][0]["label"] == "planets"
+
+
+def test_labels_the_model_does_not_know_do_not_matter(cli, model, tmp_path):
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"text": "moon", "labels": ["never seen"]}\n')
+    result = cli("predict", model, source)
+    assert result.code == 0
+    assert "never seen" not in result.err
+
+
+def test_skipped_lines_are_reported(cli, model, tmp_path):
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"text": "moon"}\n{broken\n')
+    result = cli("predict", model, source, "--on-error", "skip")
+    assert "skipped 1 bad lines" in result.err
+
+
+def test_a_failed_run_leaves_the_old_file(cli, model, tmp_path):
+    out = tmp_path / "p.jsonl"
+    out.write_text("old")
+    result = cli("predict", model, tmp_path / "nowhere.jsonl", "-o", out)
+    assert result.code == 3
+    assert out.read_text() == "old"
+
+
+def test_an_output_folder_that_does_not_exist(cli, model, test_file, tmp_path):
+    result = cli("predict", model, test_file, "-o", tmp_path / "no" / "p.jsonl")
+    assert result.code == 2
+    assert "there is no folder" in result.err

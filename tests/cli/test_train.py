@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+
+from multitudes.tagger import Tagger
+
+
+def test_trains_a_model_that_tags(model):
+    tagger = Tagger.load(model, verify=True)
+    assert tagger.predict(["juicy apple orchard"], top_k=1)[0][0].label == "fruit"
+
+
+def test_evaluates_on_test_data_and_says_what_it_did(cli, train_file, test_file, tmp_path):
+    result = cli("train", train_file, "-o", tmp_path / "m", "--test", test_file)
+    assert result.code == 0
+    assert "auto" not in result.err
+    assert "one-vs-all, because 5 labels and 120 instances" in result.err
+    assert f"saved to {tmp_path / 'm'}" in result.err
+    assert "P" in result.out
+    assert "30 instances, 5 labels" in result.out
+
+
+def test_json(cli, train_file, test_file, tmp_path):
+    result = cli(
+        "train", train_file, "-o", tmp_path / "m", "--test", test_file,
+        "--validation", 0.25, "--json", "-m", "xr-linear",
+    )  # fmt: skip
+    assert result.json["n_instances"] == 90
+    assert result.json["validation"]["n_instances"] == 30
+    assert result.json["test"]["values"]["P@1"] > 0.8
+    assert result.json["choice"] == "xr-linear, as asked for"
+
+
+def test_settings_reach_the_model(cli, train_file, tmp_path):
+    result = cli(
+        "train", train_file, "-o", tmp_path / "m", "-m", "xr-linear", "-q",
+        "--set", "features.min_df=3", "--set", "features.word_ngrams=[1,2]", "--seed", 4,
+        "--threads", 1,
+    )  # fmt: skip
+    assert result.code == 0
+    assert result.err == ""
+    tagger = Tagger.load(tmp_path / "m")
+    assert tagger.features_.min_df == 3
+    assert tagger.features_.word_ngrams == (1, 2)
+    assert tagger.seed == 4
+
+
+def test_unknown_settings_and_models_suggest_the_nearest(cli, train_file, tmp_path):
+    result = cli("train", train_file, "-o", tmp_path / "m", "--set", "features.mindf=3")
+    assert result.code == 2
+    assert "did you mean 'features.min_df'?" in result.err
+    result = cli("train", train_file, "-o", tmp_path / "m", "-m", "parable")
+    assert result.code == 2
+    assert "did you mean 'parabel'?" in result.err
+    assert not (tmp_path / "m").exists()
+
+
+def test_list_settings(cli):
+    result = cli("train", "--list-settings", "-m", "parabel")
+    assert "Settings of parabel" in result.out
+    assert "features.min_df" in result.out
+    rows = {row["name"]: row for row in cli("train", "--list-settings", "--json").json}
+    assert "texts" in rows["features.min_df"]["help"]
+
+
+def test_every_setting_of_every_preset_has_a_sentence(cli):
+    for preset in ("xr-linear", "parabel", "one-vs-all"):
+        rows = cli("train", "--list-settings", "--json", "-m", preset).json
+        assert [row["name"] for row in rows if not row["help"]] == []
+
+
+def test_a_folder_that_is_not_a_model_is_refused_before_the_work(cli, train_file, tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    result = cli("train", "nowhere.jsonl", "-o", tmp_path)
+    assert result.code == 4
+    assert "not a model" in result.err
+
+
+def test_bad_lines_stop_or_are_counted(cli, train_file, tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text(train_file.read_text() + "{broken\n")
+    result = cli("train", bad, "-o", tmp_path / "m")
+    assert result.code == 3
+    assert "bad.jsonl:121" in result.err
+    assert not (tmp_path / "m").exists()
+    result = cli("train", bad, "-o", tmp_path / "m", "--on-error", "skip")
+    assert result.code == 0
+    assert "skipped 1 bad lines" in result.err
+
+
+def test_validation_must_be_a_share(cli, train_file, tmp_path):
+    result = cli("train", train_file, "-o", tmp_path / "m", "--validation", 3)
+    assert result.code == 2
+    assert "between 0 and 1" in result.err
+
+
+def test_reads_stdin(cli, train_file, tmp_path, monkeypatch):
+    with train_file.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert cli("train", "-", "-o", tmp_path / "m", "-q").code == 0
+    assert len(Tagger.load(tmp_path / "m").labels_) == 5
+
+
+def test_same_seed_same_model(cli, train_file, tmp_path):
+    for name in "ab":
+        assert cli("train", train_file, "-o", tmp_path / name, "-q", "--seed", 2).code == 0
+    files = []
+    for name in "ab":
+        manifest = json.loads((tmp_path / name / "manifest.json").read_text())
+        files.append(manifest["files"])
+    assert files[0] == files[1]
