@@ -1,0 +1,1 @@
+"""One runnable module per question: ``python -m benchmarks.NAME``."""
