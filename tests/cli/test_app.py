@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -173,3 +175,20 @@ def test_progress_goes_to_stderr_and_quiet_turns_it_off(cli, tmp_path, train_fil
     assert "reading train.jsonl" in loud.err
     assert loud.out == ""
     assert cli("convert", train_file, tmp_path / "quiet.csv", "-q").err == ""
+
+
+def test_the_documented_exit_codes_are_those_of_the_errors():
+    from multitudes import errors
+    from multitudes.cli import verb
+
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+    documented = {
+        name: int(code)
+        for code, names in re.findall(r"^\| (\d+) \|.*\| (`.*`) \|$", page, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    assert documented == {
+        cls.__name__: cls.exit_code for cls in errors.MultitudesError.__subclasses__()
+    }
+    for code in (verb.UNEXPECTED, verb.INTERRUPTED, verb.BROKEN_PIPE):
+        assert f"\n| {code} |" in page
