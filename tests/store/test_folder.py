@@ -226,3 +226,31 @@ def test_a_reader_never_sees_a_model_in_between(tmp_path):
     process.kill()
     process.join()
     assert seen == sorted(seen)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="fork servers are POSIX")
+def test_two_savers_do_not_harm_each_other(tmp_path):
+    import multiprocessing
+
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["multitudes.store", "safetensors.numpy"])
+    model = tmp_path / "model"
+    counts = [context.Value("q", 0), context.Value("q", 0)]
+    processes = [
+        context.Process(target=_save_forever, args=(str(model), first, count))
+        for first, count in zip((1, 1_000_000), counts, strict=True)
+    ]
+    for process in processes:
+        process.start()
+    while not all(count.value for count in counts):
+        time.sleep(0.001)
+    for _ in range(100):
+        number_of(load(model, verify=True))
+    assert all(process.is_alive() for process in processes)  # neither met an error
+    for process in processes:
+        process.kill()
+        process.join()
+    save(numbered(5), model)
+    assert number_of(load(model, verify=True)) == 5
+    assert len(entries(model)) == 2
+    assert entries(tmp_path) == {"model"}
