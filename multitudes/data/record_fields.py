@@ -135,6 +135,8 @@ class RecordFields:
 
     def columns(self, records: list[dict[str, Any]]) -> Columns | None:
         """All fields of many records; None if any of them needs a closer look."""
+        if self._layout is None:
+            self.row(records[0])  # settles the layout, if the record is sound
         layout = self._layout
         if layout is None or not all(map(layout.absent.isdisjoint, records)):
             return None
