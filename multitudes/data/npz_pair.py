@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.data import name_files
 from multitudes.data.compression import open_write
 from multitudes.data.dataset import Dataset
 from multitudes.data.formats import DEFAULT_READ, DEFAULT_WRITE, ReadOptions, WriteOptions
 from multitudes.data.label_space import LabelSpace, relabel
+from multitudes.data.names_beside import NamesBeside, write_names
 from multitudes.errors import DataError
 
 
@@ -52,9 +52,7 @@ def read_npz_pair(
     _check_binary(Y, y_path)
     _check_columns(x_path, X, options.n_features, "n_features")
     _check_columns(y_path, Y, options.n_labels, "n_labels")
-    names = name_files.names_beside(x_path.parent)
-    names.check(Y.shape[1], X.shape[1])
-    dataset = Dataset(Y=Y, X=X, label_names=names.labels, feature_names=names.features)
+    dataset = NamesBeside.of(x_path.parent).dataset(X, Y)
     if labels is None:
         return dataset
     return relabel(dataset, labels, unknown_labels=options.unknown_labels)
@@ -79,7 +77,7 @@ def write_npz_pair(
         path = path / f"{options.split}.npz"
     x_path, y_path = _named_pair(path)
     if options.label_kind != "ids":
-        name_files.write_names(x_path.parent, dataset)
+        write_names(dataset, x_path.parent)
     for part_path, matrix in ((x_path, dataset.X), (y_path, dataset.Y)):
         with open_write(part_path) as stream:
             sp.save_npz(stream, matrix)

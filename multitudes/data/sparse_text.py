@@ -15,7 +15,7 @@ from ``lbl.jsonl`` and ``features.txt`` beside the file.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,12 @@ import numpy.typing as npt
 import orjson
 import scipy.sparse as sp
 
-from multitudes.data import name_files
 from multitudes.data.compression import open_write
 from multitudes.data.dataset import Dataset
 from multitudes.data.formats import DEFAULT_READ, DEFAULT_WRITE, ReadOptions, WriteOptions
 from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.lines import Block, line_blocks
+from multitudes.data.names_beside import NamesBeside, write_names
 from multitudes.data.report import ErrorLog
 from multitudes.data.sparse_rows import SparseRows
 from multitudes.errors import DataError
@@ -112,7 +112,7 @@ def write_sparse_text(
     path = Path(path)
     X, Y = _matrices_to_write(dataset, path)
     if options.label_kind != "ids":
-        name_files.write_names(path.parent, dataset)
+        write_names(dataset, path.parent)
     with open_write(path) as stream, track(f"writing {path.name}", len(dataset), "lines") as task:
         stream.write(b"%d %d %d\n" % (*X.shape, Y.shape[1]))
         for start in range(0, len(dataset), ROWS_AT_ONCE):
@@ -148,7 +148,7 @@ class _Reader:
     def __init__(self, path: Path, options: ReadOptions, log: ErrorLog, header: Shape) -> None:
         self.path, self.log, self.header = path, log, header
         self.first_feature = options.first_feature
-        self.names = name_files.names_beside(path.parent)
+        self.names = NamesBeside.of(path.parent)
         self.n_features = self._size("features", header.n_features, options.n_features)
         self.n_labels = self._size("labels", header.n_labels, options.n_labels)
         if self.n_features is None and self.names.features is not None:
@@ -232,14 +232,7 @@ class _Reader:
         if self.header.n_rows is None and n_rows + self.log.skipped == 0:
             raise DataError(f"{self.path} holds no instances; expected lines like '3,17 0:1.5 4:2'")
         X, Y = self.rows.matrices(self.n_features, self.n_labels)
-        self.names.check(Y.shape[1], X.shape[1])
-        return Dataset(
-            Y=Y,
-            X=X,
-            label_names=self.names.labels,
-            feature_names=self.names.features,
-            report=self.log.report(),
-        )
+        return replace(self.names.dataset(X, Y), report=self.log.report())
 
 
 def _matrices_to_write(dataset: Dataset, path: Path) -> tuple[sp.csr_array[Any], sp.csr_array[Any]]:

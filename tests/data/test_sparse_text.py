@@ -261,7 +261,7 @@ def test_other_names_in_the_folder_are_not_overwritten(tmp_path: Path) -> None:
     one, other = (Dataset(Y=Y, X=Y, label_names=names) for names in (["a", "b"], ["a", "c"]))
     write_sparse_text(one, tmp_path / "trn.txt")
     write_sparse_text(one, tmp_path / "tst.txt")
-    with pytest.raises(DataError, match="already holds other names"):
+    with pytest.raises(DataError, match="already holds other labels"):
         write_sparse_text(other, tmp_path / "dev.txt")
     write_sparse_text(other, tmp_path / "dev.txt", WriteOptions(label_kind="ids"))
     assert read_sparse_text(tmp_path / "dev.txt").label_names == ("a", "b")
