@@ -191,6 +191,7 @@ def main() -> None:
         "instances": given.instances,
         "seconds": {name: t.median for name, t in (peers | scale).items()},
         "rounds": {name: t.seconds for name, t in (peers | scale).items()},
+        "cpu_seconds": {name: t.cpu_seconds for name, t in (peers | scale).items()},
         "peak_gb": {name: t.check["peak_gb"] for name, t in scale.items()},
         "ratios": ratios,
         "napkinxc": version_of("napkinxc"),

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.metrics import evaluate, evaluate_sets, inverse_propensity, set_scores
+from multitudes.errors import DataError
+from multitudes.metrics import (
+    evaluate,
+    evaluate_sets,
+    inverse_propensity,
+    precision_at_k,
+    set_scores,
+)
 from multitudes.types import Predictions
 
 PEER = Path(__file__).resolve().parents[2] / ".peers" / "napkinxc" / "bin" / "python"
@@ -127,11 +134,20 @@ def test_metrics_of_sets(cases, peer, number):
 
 
 def test_where_the_definitions_differ():
-    """With zero_division=1 napkinXC's example F1 counts a wrong guess as 1, ours as 0."""
-    script = (
-        "from napkinxc.metrics import f1_measure as f;"
-        "print(f([[0]], [[1]], average='samples', zero_division=1))"
-    )
+    """The differences that docs/metrics.md lists, so that it can be mended when one goes away."""
+    script = """if True:
+        import json
+        from napkinxc import metrics as m
+        print(json.dumps([
+            m.f1_measure([[0]], [[1]], average="samples", zero_division=1),
+            len(m.macro_recall_at_k([[0, 2], [0]], [[0, 1], [1]], k=3)),
+            m.precision_at_k([[0]], [[(1, 0.1), (0, 0.9)]], k=1)[0],
+            m.precision_at_k([[0]], [[0, 0]], k=2)[1],
+        ]))
+    """
     done = subprocess.run([str(PEER), "-c", script], capture_output=True, text=True, check=True)
-    assert float(done.stdout) == 1
+    assert json.loads(done.stdout) == [1, 5, 0, 1]
     assert set_scores([[1]], [[0]], average="example", zero_division=1.0).f1 == 0
+    assert precision_at_k([[(1, 0.1), (0, 0.9)]], [[0]], k=1) == 1
+    with pytest.raises(DataError, match="listed 2 times"):
+        precision_at_k([[0, 0]], [[0]], k=2)
