@@ -157,3 +157,126 @@ def best_in_rows(indptr: Array, indices: Array, scores: Array, top_k: int) -> Ar
         entries = sorted(zip(-scores[start:end], indices[start:end], strict=True))[:top_k]
         labels[i, : len(entries)] = [label for _, label in entries]
     return labels
+
+
+# --- terms, term_weights -------------------------------------------------------------------------
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text that is already in its final case."""
+    return re.findall(r"\w+(?:\+\+|\#)?", text)
+
+
+def word_ngrams_of(text: str, n_min: int, n_max: int) -> list[str]:
+    """All word n-grams of a text, repeated as often as they occur."""
+    words = words_of(text)
+    return [
+        " ".join(words[i : i + n])
+        for n in range(n_min, n_max + 1)
+        for i in range(len(words) - n + 1)
+    ]
+
+
+def character_ngrams_of(text: str, n_min: int, n_max: int) -> list[str]:
+    """All character n-grams inside words; a word too short for n counts once, and then no more."""
+    grams = []
+    for word in text.split():
+        padded = f" {word} "
+        for n in range(n_min, n_max + 1):
+            grams += [padded[i : i + n] for i in range(max(len(padded) - n + 1, 1))]
+            if len(padded) <= n:
+                break
+    return grams
+
+
+def term_hash(term: bytes, *, joined_words: bool) -> int:
+    """The 64-bit hash of a term: FNV-1a of each word, folded with splitmix64's finaliser."""
+    mask = 2**64 - 1
+    start, prime = 0xCBF29CE484222325, 0x100000001B3
+    folded = start
+    for word in term.split(b" ") if joined_words else [term]:
+        key = start
+        for byte in word:
+            key = ((key ^ byte) * prime) & mask
+        value = folded ^ key
+        value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & mask
+        folded = ((value ^ (value >> 31)) * prime) & mask
+    return folded
+
+
+def weigh_rows(
+    rows: list[dict[int, int]],
+    columns: dict[int, int],
+    weights: npt.NDArray[np.float64],
+    *,
+    sublinear: bool,
+) -> list[list[tuple[int, float]]]:
+    """Counts {term: count} of each row as (column, weight) pairs, sorted; others are dropped."""
+    return [
+        sorted(
+            (columns[term], (1 + math.log(count) if sublinear else count) * weights[columns[term]])
+            for term, count in row.items()
+            if term in columns
+        )
+        for row in rows
+    ]
+
+
+def normalize_row(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """A row at Euclidean length 1; zeros stay."""
+    length = float(np.sqrt((values**2).sum()))
+    return values / length if length > 0 else values
+
+
+# --- kmeans, kmeans_dense ------------------------------------------------------------------------
+
+
+def best_go_left(scores: Array, n_left: int) -> Array:
+    """Bool (n,): the `n_left` best scores, ties to the earlier row."""
+    order = np.lexsort((np.arange(len(scores)), -scores))
+    side = np.zeros(len(scores), bool)
+    side[order[:n_left]] = True
+    return side
+
+
+def side_difference(left: Array, right: Array) -> Array:
+    """left / |left| - right / |right|; a zero vector stays zero."""
+    lengths = [np.linalg.norm(side) or 1.0 for side in (left, right)]
+    return np.asarray(left / lengths[0] - right / lengths[1])
+
+
+def two_means(matrix: Array, n_left: int, max_iterations: int, first: int, second: int) -> Array:
+    """Bool (n,): the left side of balanced spherical 2-means on dense rows, in float64."""
+    matrix = matrix.astype(np.float64)
+    direction = matrix[first] - matrix[second]
+    side = np.zeros(len(matrix), bool)
+    for _ in range(max_iterations):
+        # Row by row, so that equal rows get equal scores.
+        new_side = best_go_left(np.array([row @ direction for row in matrix]), n_left)
+        if np.array_equal(new_side, side):
+            break
+        side = new_side
+        direction = side_difference(matrix[side].sum(axis=0), matrix[~side].sum(axis=0))
+    return side
+
+
+def split_nodes(matrix: Array, nodes: Array, max_iterations: int, rows: Array) -> Array:
+    """The rows reordered: within each node (start, stop, n_left, first, second) left comes first."""
+    rows = rows.copy()
+    for start, stop, n_left, first, second in nodes.tolist():
+        if n_left:
+            node = rows[start:stop].copy()
+            side = two_means(matrix[node], n_left, max_iterations, first, second)
+            rows[start:stop] = np.concatenate([node[side], node[~side]])
+    return rows
+
+
+# --- label_sums ----------------------------------------------------------------------------------
+
+
+def sum_rows_by_label(X: Array, weights: Array) -> Array:
+    """Rows of ``weights.T @ X`` (n_labels, n_features) of unit length, or zero; dense float64."""
+    sums = weights.astype(np.float64).T @ X.astype(np.float64)
+    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+    return np.asarray(sums / np.where(lengths > 0, lengths, 1))

@@ -1,0 +1,52 @@
+"""How many threads, and what a team does with work."""
+
+import threading
+
+import pytest
+
+from multitudes.errors import ConfigError
+from multitudes.kernels.threads import ThreadTeam, available_cores, numba_threads, resolve_threads
+
+
+def test_none_is_every_core():
+    assert resolve_threads(None) == available_cores() >= 1
+    assert resolve_threads(3) == 3
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, "2", True])
+def test_a_bad_number_is_named(bad):
+    with pytest.raises(ConfigError, match=r"n_threads must be an int >= 1.*got"):
+        resolve_threads(bad)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_results_come_in_order(n_threads):
+    with ThreadTeam(n_threads) as team:
+        assert team.map(lambda i: i * i, range(50)) == [i * i for i in range(50)]
+        assert team.map(lambda i: i, []) == []
+
+
+def test_a_team_of_one_stays_in_the_callers_thread():
+    with ThreadTeam(1) as team:
+        assert team.map(lambda _: threading.get_ident(), [0, 1]) == [threading.get_ident()] * 2
+
+
+def test_a_team_of_two_works_at_the_same_time():
+    barrier = threading.Barrier(2, timeout=30)
+    with ThreadTeam(2) as team:
+        assert sorted(team.map(lambda _: barrier.wait(), range(2))) == [0, 1]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_an_error_reaches_the_caller(n_threads):
+    with ThreadTeam(n_threads) as team, pytest.raises(ZeroDivisionError):
+        team.map(lambda i: 1 // i, [1, 0, 2])
+
+
+def test_numba_threads_are_put_back():
+    import numba
+
+    before = numba.get_num_threads()
+    with numba_threads(1) as n_threads:
+        assert n_threads == numba.get_num_threads() == 1
+    assert numba.get_num_threads() == before
