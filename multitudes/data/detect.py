@@ -73,7 +73,7 @@ def detect_file(path: Path) -> str:
     if _is_sparse(head.removeprefix(_BOM)):
         return "sparse-text"
     first_line = body.split(b"\n", 1)[0]
-    if b"\x00" in head or (by_name is None and not re.search(rb"[\t,;]", first_line)):
+    if by_name is None and (b"\x00" in head or not re.search(rb"[\t,;]", first_line)):
         raise _unknown(path)
     if by_name in _DELIMITED:
         return by_name

@@ -112,9 +112,14 @@ def test_what_is_written_is_read(suffix: str, tmp_path: Path) -> None:
 def test_an_interrupted_writer_leaves_the_old_file(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"data{suffix}"
     path.write_bytes(b"old")
-    with pytest.raises(KeyboardInterrupt), open_write(path) as stream:
-        stream.write(TEXT)
-        raise KeyboardInterrupt
+
+    def write_and_stop() -> None:
+        with open_write(path) as stream:
+            stream.write(TEXT)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_and_stop()
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
     assert path.read_bytes() == b"old"
 
