@@ -120,7 +120,7 @@ class Shard:
     first_index: int
 
     def chunks(self, source: TermSource) -> Any:
-        """(number of texts, buffer) for about a million characters at a time."""
+        """(number of texts, buffer) for some hundred thousand characters at a time."""
         return text_chunks(
             self.texts,
             lowercase=source.lowercase,

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import DataError, NotFittedError
-from multitudes.features.term_counts import Shard, count_known, count_new, on_shards
+from multitudes.features.term_counts import Shard, TermSource, count_known, count_new, on_shards
 from multitudes.features.text_buffer import as_texts
 from multitudes.features.tfidf_config import TfidfConfig
 from multitudes.features.vocabulary import Vocabulary
@@ -92,30 +92,8 @@ class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         config = TfidfConfig.from_dict(self.get_params())
         texts = as_texts(texts)
-        blocks, vocabularies, idfs = [], [], []
-        for source in config.sources():
-            table, chunks = count_new(texts, source, n_threads=config.n_threads)
-            n_terms = int(table.size[0])
-            document_counts, totals = np.zeros(n_terms, np.int64), np.zeros(n_terms, np.int64)
-            for chunk in chunks:
-                kernels.term_totals(chunk.ids, chunk.counts, document_counts, totals)
-            kept = frequent_enough(document_counts, len(texts), config)
-            vocabulary, columns = Vocabulary.from_table(table, kept, joined_words=source.words)
-            if config.max_features is not None and config.max_features < len(vocabulary):
-                kept = most_frequent(columns, totals, config.max_features)
-                vocabulary, columns = Vocabulary.from_table(table, kept, joined_words=source.words)
-            kept_counts = np.empty(len(vocabulary), np.int64)
-            kept_counts[columns[columns >= 0]] = document_counts[columns >= 0]
-            idf = (np.log((1 + len(texts)) / (1 + kept_counts)) + 1).astype(np.float32)
-            del table
-            blocks.append(
-                weighted(
-                    chunks, len(vocabulary),
-                    sublinear_tf=config.sublinear_tf, idf=idf, columns=columns,
-                )
-            )  # fmt: skip
-            vocabularies.append(vocabulary)
-            idfs.append(idf)
+        learned = [learn_terms(texts, source, config) for source in config.sources()]
+        blocks, vocabularies, idfs = map(list, zip(*learned, strict=True))
         if not sum(map(len, vocabularies)):
             raise DataError(self._no_terms(texts, config))
         self._set_learned(config, vocabularies, np.concatenate(idfs))
@@ -210,6 +188,30 @@ class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             f"char_ngrams={config.char_ngrams}: lower min_df, raise max_df, or check that the "
             "texts hold words"
         )
+
+
+def learn_terms(
+    texts: Sequence[str], source: TermSource, config: TfidfConfig
+) -> tuple[sp.csr_array[Any], Vocabulary, FloatArray]:
+    """One kind of terms: their rows, not yet normalised, the vocabulary and its idf."""
+    table, chunks = count_new(texts, source, n_threads=config.n_threads)
+    n_terms = int(table.size[0])
+    document_counts, totals = np.zeros(n_terms, np.int64), np.zeros(n_terms, np.int64)
+    for chunk in chunks:
+        kernels.term_totals(chunk.ids, chunk.counts, document_counts, totals)
+    kept = frequent_enough(document_counts, len(texts), config)
+    vocabulary, columns = Vocabulary.from_table(table, kept, joined_words=source.words)
+    if config.max_features is not None and config.max_features < len(vocabulary):
+        kept = most_frequent(columns, totals, config.max_features)
+        vocabulary, columns = Vocabulary.from_table(table, kept, joined_words=source.words)
+    del table  # as large as all terms; what follows needs the kept ones alone
+    kept_counts = np.empty(len(vocabulary), np.int64)
+    kept_counts[columns[columns >= 0]] = document_counts[columns >= 0]
+    idf = (np.log((1 + len(texts)) / (1 + kept_counts)) + 1).astype(np.float32)
+    X = weighted(
+        chunks, len(vocabulary), sublinear_tf=config.sublinear_tf, idf=idf, columns=columns
+    )
+    return X, vocabulary, idf
 
 
 def frequent_enough(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ def empty_table(capacity: int = FIRST_CAPACITY, pool_bytes: int | None = None) -
     """A table with room for `capacity` terms."""
     n_slots = 1 << max(int(2 * capacity - 1).bit_length(), 4)  # at most half full
     return TermTable(
-        slots=np.full(n_slots, -1, np.int32),
+        slots=np.zeros(n_slots, np.uint64),
         hashes=np.empty(capacity, np.uint64),
         ends=np.zeros(capacity + 1, np.int64),
         pool=np.empty(BYTES_PER_TERM * capacity if pool_bytes is None else pool_bytes, np.uint8),
@@ -105,7 +106,8 @@ class Vocabulary:
         encoded = [name.encode() for name in names]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), ends, joined_words)
+        pool = np.frombuffer(b"".join(encoded), np.uint8).copy()  # writable, as after fit
+        return cls(pool, ends, joined_words)
 
     @classmethod
     def from_table(
@@ -113,24 +115,46 @@ class Vocabulary:
     ) -> tuple[Vocabulary, npt.NDArray[np.int32]]:
         """The terms `kept` of a table, sorted, and the column of each term id (-1: not kept)."""
         n_terms = int(table.size[0])
-        terms = term_bytes(table.pool, table.ends[: n_terms + 1], kept)
-        order = sorted(range(len(terms)), key=terms.__getitem__)
+        order = kept[sorted_order(table.pool, table.ends[kept], table.ends[kept + 1])]
         columns = np.full(n_terms, -1, np.int32)
-        columns[kept[order]] = np.arange(len(kept), dtype=np.int32)
-        ordered = [terms[i] for i in order]
-        lengths = np.fromiter(map(len, ordered), np.int64, len(ordered))
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        pool = np.frombuffer(b"".join(ordered), np.uint8)
+        columns[order] = np.arange(len(kept), dtype=np.int32)
+        pool = np.empty(int((table.ends[kept + 1] - table.ends[kept]).sum()), np.uint8)
+        ends = np.empty(len(kept) + 1, np.int64)
+        kernels.gather_terms(table.pool, table.ends, order, pool, ends)
         return cls(pool, ends, joined_words), columns
 
 
-def term_bytes(
-    pool: npt.NDArray[np.uint8],
-    ends: npt.NDArray[np.int64],
-    kept: npt.NDArray[np.int64] | None = None,
-) -> list[bytes]:
-    """Terms, all or those of `kept`, as bytes; in UTF-8, byte order is code point order."""
+def sorted_order(
+    pool: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The order that sorts the byte strings pool[starts[i]:stops[i]], all distinct and zero-free.
+
+    In UTF-8, byte order is code point order. Eight bytes are compared at a time, as numbers, and
+    only the strings that are still equal go on to the next eight.
+    """
+    padded = np.concatenate([pool, np.zeros(8, np.uint8)])
+    words = np.ndarray(len(pool) + 1, ">u8", buffer=padded, strides=(1,))
+    order = np.arange(len(starts))
+    places, groups, depth = order.copy(), np.zeros(len(starts), np.int64), 0
+    while len(places):
+        # Everything in `places` is sorted up to `depth`; equal strings share a number in `groups`.
+        items = order[places]
+        left = np.clip(stops[items] - starts[items] - depth, 0, 8).astype(np.uint64)
+        keys = words[np.minimum(starts[items] + depth, len(pool))].astype(np.uint64)
+        keys = np.where(left > 0, keys >> (8 * (8 - np.maximum(left, 1))), 0)
+        keys = np.where(left > 0, keys << (8 * (8 - np.maximum(left, 1))), 0)  # bytes past the end
+        by_key = np.lexsort((keys, groups)) if depth else np.argsort(keys, kind="stable")
+        items, keys, groups = items[by_key], keys[by_key], groups[by_key]
+        order[places] = items
+        new = np.ones(len(items), bool)
+        new[1:] = (keys[1:] != keys[:-1]) | (groups[1:] != groups[:-1])
+        alone = new & np.append(new[1:], True)
+        groups = np.cumsum(new)[~alone]
+        places, depth = places[~alone], depth + 8
+    return order
+
+
+def term_bytes(pool: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> list[bytes]:
+    """Terms as bytes."""
     data = pool[: int(ends[-1])].tobytes()
-    starts = ends[:-1] if kept is None else ends[kept]
-    stops = ends[1:] if kept is None else ends[kept + 1]
-    return [data[i:j] for i, j in zip(starts.tolist(), stops.tolist(), strict=True)]
+    return [data[i:j] for i, j in pairwise(ends.tolist())]

@@ -20,18 +20,20 @@ FNV_START = np.uint64(0xCBF29CE484222325)
 FNV_PRIME = np.uint64(0x100000001B3)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
+UPPER = np.uint64(0xFFFFFFFF00000000)
+LOWER = np.uint64(0x00000000FFFFFFFF)
 NO_ROOM = -2
 
 
 class TermTable(NamedTuple):
     """A set of terms with ids 0, 1, 2, ... in the order of arrival.
 
-    `slots` int32 (a power of two): term id, or -1. `hashes` uint64 (capacity). `ends` int64
-    (capacity + 1): term i is pool[ends[i] : ends[i + 1]]. `pool` uint8: the bytes of all terms.
-    `size` int64 (1): number of terms.
+    `slots` uint64 (a power of two): upper half of the hash, then term id + 1; 0 is empty. `hashes`
+    uint64 (capacity). `ends` int64 (capacity + 1): term i is pool[ends[i] : ends[i + 1]]. `pool`
+    uint8: the bytes of all terms. `size` int64 (1): number of terms.
     """
 
-    slots: npt.NDArray[np.int32]
+    slots: npt.NDArray[np.uint64]
     hashes: npt.NDArray[np.uint64]
     ends: npt.NDArray[np.int64]
     pool: npt.NDArray[np.uint8]
@@ -67,21 +69,23 @@ def find_term(table, key, text, parts, first, last, insert):  # type: ignore[no-
     mask = table.slots.shape[0] - 1
     place = np.int64(key & np.uint64(mask))
     while True:
-        term = table.slots[place]
-        if term < 0:
+        slot = table.slots[place]
+        if slot == 0:
             break
-        if table.hashes[term] == key and _same_bytes(table, term, text, parts, first, last):
-            return term
+        if (slot & UPPER) == (key & UPPER):
+            term = np.int64(slot & LOWER) - 1
+            if _same_bytes(table, term, text, parts, first, last):
+                return term
         place = (place + 1) & mask
     if not insert:
-        return -1
+        return np.int64(-1)
     length = last - first - 1
     for i in range(first, last):
         length += parts[i % n_parts, 1] - parts[i % n_parts, 0]
     term = table.size[0]
     position = table.ends[term]
     if term + 1 >= table.ends.shape[0] or position + length > table.pool.shape[0]:
-        return NO_ROOM
+        return np.int64(NO_ROOM)
     for i in range(first, last):
         if i > first:
             table.pool[position] = 32
@@ -91,7 +95,7 @@ def find_term(table, key, text, parts, first, last, insert):  # type: ignore[no-
             position += 1
     table.ends[term + 1] = position
     table.hashes[term] = key
-    table.slots[place] = term
+    table.slots[place] = (key & UPPER) | np.uint64(term + 1)
     table.size[0] = term + 1
     return term
 
@@ -210,9 +214,7 @@ def count_words(  # type: ignore[no-untyped-def]
             if mode == HASH:
                 term = np.int64(gram % np.uint64(n_columns))
             else:
-                term = np.int64(
-                    find_term(table, gram, text, parts, n_tokens - n, n_tokens, mode == INSERT)
-                )
+                term = find_term(table, gram, text, parts, n_tokens - n, n_tokens, mode == INSERT)
             if term == NO_ROOM:
                 return text_start, row
             if term >= 0:
@@ -272,7 +274,7 @@ def count_characters(  # type: ignore[no-untyped-def]
                 if mode == HASH:
                     term = np.int64(key % np.uint64(n_columns))
                 else:
-                    term = np.int64(find_term(table, key, padded, span, 0, 1, mode == INSERT))
+                    term = find_term(table, key, padded, span, 0, 1, mode == INSERT)
                 if term == NO_ROOM:
                     return text_start, row
                 if term >= 0:
@@ -310,11 +312,31 @@ def fill_slots(hashes, n_terms, slots):  # type: ignore[no-untyped-def]
     """Enter terms 0 .. n_terms - 1, known to differ, into empty slots.
 
     hashes  IN   uint64 (at least n_terms,)
-    slots   OUT  int32 (a power of two above n_terms,), all -1 on entry
+    slots   OUT  uint64 (a power of two above n_terms,), all 0 on entry
     """
     mask = slots.shape[0] - 1
     for term in range(n_terms):
-        place = np.int64(hashes[term] & np.uint64(mask))
-        while slots[place] >= 0:
+        key = hashes[term]
+        place = np.int64(key & np.uint64(mask))
+        while slots[place] != 0:
             place = (place + 1) & mask
-        slots[place] = term
+        slots[place] = (key & UPPER) | np.uint64(term + 1)
+
+
+@njit(cache=True, nogil=True)
+def gather_terms(pool, ends, order, out_pool, out_ends):  # type: ignore[no-untyped-def]
+    """Copy terms in a new order.
+
+    pool      IN   uint8, bytes of the terms
+    ends      IN   int64 (n_terms + 1,)
+    order     IN   int64 (n_kept,), term ids
+    out_pool  OUT  uint8 (bytes of the terms in `order`,)
+    out_ends  OUT  int64 (n_kept + 1,)
+    """
+    position = 0
+    out_ends[0] = 0
+    for i in range(order.shape[0]):
+        for j in range(ends[order[i]], ends[order[i] + 1]):
+            out_pool[position] = pool[j]
+            position += 1
+        out_ends[i + 1] = position
