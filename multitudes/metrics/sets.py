@@ -81,22 +81,13 @@ def set_scores(
     matches = match_sets(predictions, truth)
     if average in ("micro", "example"):
         terms = set_terms(matches, zero_division=zero_division)
-        values = [
-            term.value if term.denominator.any() else zero_division
+        values = {
+            name: term.value if term.denominator.any() else zero_division
             for name, term in terms.items()
-            if name.startswith(average)
-        ]
-        return SetScores(*values)
-    counts = matches.per_label
-    weights = counts.true if average == "weighted" else np.ones(len(counts.true))
-    return SetScores(
-        *(
-            float(ratio(weights @ of(counts, empty=zero_division), weights.sum()))
-            if weights.sum()
-            else zero_division
-            for of in (LabelCounts.precision, LabelCounts.recall, LabelCounts.f1)
-        )
-    )
+        }
+    else:
+        values = set_label_values(matches, zero_division=zero_division)
+    return SetScores(*(values[f"{average}-{name}"] for name in ("P", "R", "F1")))
 
 
 def match_sets(
@@ -141,17 +132,18 @@ def set_terms(matches: SetMatches, *, zero_division: float = 0.0) -> dict[str, T
     }
 
 
-def set_label_values(matches: SetMatches) -> dict[str, float]:
+def set_label_values(matches: SetMatches, *, zero_division: float = 0.0) -> dict[str, float]:
     """The macro and weighted metrics, which are means over labels."""
     counts = matches.per_label
     values: dict[str, float] = {}
     for average, weights in (("macro", np.ones(len(counts.true))), ("weighted", counts.true)):
         for name, per_label in (
-            ("P", counts.precision()),
-            ("R", counts.recall()),
-            ("F1", counts.f1()),
+            ("P", counts.precision(empty=zero_division)),
+            ("R", counts.recall(empty=zero_division)),
+            ("F1", counts.f1(empty=zero_division)),
         ):
-            values[f"{average}-{name}"] = float(ratio(weights @ per_label, weights.sum()))
+            mean = ratio(weights @ per_label, weights.sum(), empty=zero_division)
+            values[f"{average}-{name}"] = float(mean)
     return values
 
 
