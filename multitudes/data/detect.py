@@ -30,12 +30,23 @@ def known_format(name: str) -> str:
 def detect(path: str | Path, split: str) -> tuple[str, Path]:
     """(format, what to read) for a file or a folder; `split` chooses among a folder's files."""
     path = Path(path)
+    if not path.exists():
+        return _detect_absent(path, split)
     if path.is_dir():
         return _detect_folder(path, split)
     format = detect_file(path)
     if format == "json-lines" and is_split_file(path) and find_label_file(path.parent) is not None:
         return "lf", path
     return format, path
+
+
+def _detect_absent(path: Path, split: str) -> tuple[str, Path]:
+    """A pair of .npz files goes by its common name, which no file has."""
+    from multitudes.data.npz_pair import is_npz_pair
+
+    if not is_npz_pair(path, split):
+        raise DataError(f"{path} does not exist: check the path")
+    return "npz", path
 
 
 def _detect_folder(folder: Path, split: str) -> tuple[str, Path]:

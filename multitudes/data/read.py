@@ -12,7 +12,6 @@ from multitudes.data.dataset import Dataset
 from multitudes.data.detect import detect, known_format
 from multitudes.data.formats import DEFAULT_READ, ReadOptions
 from multitudes.data.label_space import LabelSpace
-from multitudes.errors import DataError
 
 # Imported on use: one needs pyarrow, another compiled kernels.
 READERS = {
@@ -58,8 +57,6 @@ def read(
     >>> test = read("test.jsonl", labels=train)                             # doctest: +SKIP
     """
     path = Path(path)
-    if not path.exists():
-        raise DataError(f"{path} does not exist: check the path")
     if format is None:
         format, path = detect(path, options.split)
     else:

@@ -197,3 +197,14 @@ def test_any_text_format_converts_to_any_other(tmp_path: Path) -> None:
         assert (i, dataset.texts, dataset.uids) == (i, ("ü, \n",), ("u",))
         assert sorted(dataset.labels_of(0)) == ["a", "b"]
         assert dataset.group_names == ("g",)
+
+
+@pytest.mark.parametrize("name", ["out.txt.gz", "out.npz", "out"])
+def test_features_are_written_and_read_by_the_same_path(tmp_path: Path, name: str) -> None:
+    X = sp.csr_array(np.array([[0.5, 0], [0, 2]], np.float32))
+    Y = sp.csr_array(np.array([[1, 0, 0], [0, 1, 0]], np.float32))
+    write(Dataset(Y=Y, X=X, label_names=["a", "b", "c"]), tmp_path / name)
+    again = read(tmp_path / name, labels=LabelSpace(["b", "a"]))
+    assert again.X is not None
+    np.testing.assert_array_equal(again.X.toarray(), X.toarray())
+    assert again.Y.toarray().tolist() == [[0, 1], [1, 0]]

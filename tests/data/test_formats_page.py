@@ -1,0 +1,57 @@
+"""The page on formats: its files can be read, its Python runs, and it names every setting."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from multitudes.data import FORMATS, ReadOptions, WriteOptions, read
+
+PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+FILES = dict(re.findall(r'```\w+ title="([^"]+)"\n(.*?)```', PAGE, flags=re.DOTALL))
+CODE = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the page's files, to work in."""
+    for name, content in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_python_of_the_page_runs_in_order(folder: Path) -> None:
+    for code in CODE:
+        exec(code, {})
+    assert (folder / "train.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "n_instances", "n_labels"),
+    [("train.jsonl", 3, 3), ("test.csv", 3, 3), ("grouped.jsonl", 2, 0), ("products", 2, 3)],
+)
+def test_the_files_of_the_page_are_read(
+    folder: Path, name: str, n_instances: int, n_labels: int
+) -> None:
+    dataset = read(folder / name)
+    assert (len(dataset), dataset.n_labels) == (n_instances, n_labels)
+
+
+def test_the_sparse_file_of_the_page_is_read(folder: Path) -> None:
+    dataset = read(folder / "data.txt")
+    assert (len(dataset), dataset.n_features, dataset.n_labels) == (2, 5, 3)
+
+
+def test_shared_titles_are_told_apart_as_the_page_says(folder: Path) -> None:
+    assert read(folder / "products").label_names == ("belts [c10]", "belts [c11]", "leather goods")
+
+
+def test_every_format_and_setting_is_on_the_page() -> None:
+    settings = [f.name for kind in (ReadOptions, WriteOptions) for f in dataclasses.fields(kind)]
+    missing = [name for name in (*FORMATS, *settings) if f"`{name}`" not in PAGE]
+    assert missing == []
