@@ -66,7 +66,8 @@ def gather(
     rows,  # IN int32 (n_rows,): the cluster's instances
     local_of,  # TMP int32 (n_features,): all -1, and -1 again after `forget`
     feature_of,  # OUT int32: global id of each local feature
-    start,  # OUT int64 (n_rows + 1,): where each row's entries begin
+    begin,  # OUT int64 (n_rows,): where each row's entries begin
+    finish,  # OUT int64 (n_rows,): and where they end
     local,  # OUT int32: local feature of each entry
     value,  # OUT float32
 ):
@@ -74,7 +75,7 @@ def gather(
     n_local = 0
     at = 0
     for r in range(rows.size):
-        start[r] = at
+        begin[r] = at
         i = rows[r]
         for t in range(x_indptr[i], x_indptr[i + 1]):
             feature = x_indices[t]
@@ -87,7 +88,7 @@ def gather(
             local[at] = own
             value[at] = x_data[t]
             at += 1
-    start[rows.size] = at
+        finish[r] = at
     return n_local
 
 
@@ -127,8 +128,9 @@ def positives(
 
 @njit(nogil=True, cache=True)
 def solve_lanes(
-    start,  # IN int64 (n_rows + 1,)
-    local,  # IN int32
+    begin,  # IN int64 (n_rows,): where each row's entries begin
+    finish,  # IN int64 (n_rows,)
+    local,  # IN int32: local feature of each entry
     value,  # IN float32
     square,  # IN float32 (n_rows,): |x|^2 + bias^2
     weight,  # IN float32 (n_rows,): instance weights, all > 0
@@ -169,16 +171,16 @@ def solve_lanes(
         lowest = huge
         for j in range(n_rows):
             r = order[j]
-            begin = start[r]
-            end = start[r + 1]
+            first = begin[r]
+            last = finish[r]
             even = biases * load(w, constant)
             odd = zero
-            t = begin
-            while t + 1 < end:
+            t = first
+            while t + 1 < last:
                 even = fma(splat(value[t]), load(w, LANES * np.int64(local[t])), even)
                 odd = fma(splat(value[t + 1]), load(w, LANES * np.int64(local[t + 1])), odd)
                 t += 2
-            if t < end:
+            if t < last:
                 even = fma(splat(value[t]), load(w, LANES * np.int64(local[t])), even)
             y = select(mask[r], one, minus)
             cost = select(mask[r], cost_yes, cost_no) * splat(weight[r])
@@ -203,7 +205,7 @@ def solve_lanes(
                 store(alpha, LANES * np.int64(r), moved)
                 step = (moved - own) * y
                 store(w, constant, fma(biases, step, load(w, constant)))
-                for t in range(begin, end):
+                for t in range(first, last):
                     at = LANES * np.int64(local[t])
                     store(w, at, fma(splat(value[t]), step, load(w, at)))
         live &= less(tolerance, highest - lowest)

@@ -48,24 +48,52 @@ class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
 
 
 def _element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """Pointer to array[index] of a contiguous float32 array, seen as a vector."""
+    """Pointer to array[index] of a contiguous array."""
     struct = context.make_array(array_type)(context, builder, array)
-    pointer = builder.gep(struct.data, [index])
-    return builder.bitcast(pointer, _VECTOR.as_pointer())
+    return builder.gep(struct.data, [index])
+
+
+def _to_float(builder: Any, dtype: Any, value: Any, target: Any) -> Any:
+    """Stored numbers as float32: float32 itself, float16 bits in uint16, or int8."""
+    if dtype == types.float32:
+        return value
+    if dtype == types.uint16:
+        return builder.fpext(value, target)
+    return builder.sitofp(value, target)
+
+
+_STORED = {types.float32: ir.FloatType(), types.uint16: ir.HalfType(), types.int8: ir.IntType(8)}
 
 
 @intrinsic
 def load(typingctx: Any, array: Any, index: Any) -> Any:
-    """The 16 floats array[index : index + 16]."""
+    """array[index : index + 16] as floats; uint16 holds the bits of float16, int8 itself."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         index_value = context.cast(builder, args[1], signature.args[1], types.intp)
         pointer = _element_pointer(context, builder, signature.args[0], args[0], index_value)
-        value = builder.load(pointer)
-        value.align = 4
-        return value
+        stored = _STORED[signature.args[0].dtype]
+        vector = ir.VectorType(stored, LANES)
+        value = builder.load(builder.bitcast(pointer, vector.as_pointer()))
+        value.align = 1
+        return _to_float(builder, signature.args[0].dtype, value, _VECTOR)
 
     return lanes_type(array, index), codegen
+
+
+@intrinsic
+def number(typingctx: Any, array: Any, index: Any) -> Any:
+    """array[index] as float32, from the same three kinds of storage as `load`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        index_value = context.cast(builder, args[1], signature.args[1], types.intp)
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], index_value)
+        stored = _STORED[signature.args[0].dtype]
+        value = builder.load(builder.bitcast(pointer, stored.as_pointer()))
+        value.align = 1
+        return _to_float(builder, signature.args[0].dtype, value, ir.FloatType())
+
+    return types.float32(array, index), codegen
 
 
 @intrinsic
@@ -75,7 +103,7 @@ def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         index_value = context.cast(builder, args[1], signature.args[1], types.intp)
         pointer = _element_pointer(context, builder, signature.args[0], args[0], index_value)
-        instruction = builder.store(args[2], pointer)
+        instruction = builder.store(args[2], builder.bitcast(pointer, _VECTOR.as_pointer()))
         instruction.align = 4
         return context.get_dummy_value()
 

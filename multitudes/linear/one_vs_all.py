@@ -1,0 +1,4 @@
+"""One-vs-all."""
+from multitudes.linear.xr_linear import XRLinear
+class OneVsAll(XRLinear):
+    """x."""

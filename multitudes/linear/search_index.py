@@ -1,0 +1,195 @@
+"""The trained tree, laid out for beam search."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from multitudes.kernels.beam_search import SearchArrays, search_block
+from multitudes.kernels.lanes import LANES
+from multitudes.kernels.search_index import fill_chunks, measure_chunks
+from multitudes.kernels.threads import ThreadTeam, resolve_threads
+from multitudes.labels import LabelTree
+from multitudes.linear.level_weights import LevelWeights, ends
+from multitudes.linear.scoring import Scoring
+from multitudes.types import FloatArray, LabelArray
+
+# Instances searched together: enough to share each chunk's weights, few enough for the beams to
+# stay in cache.
+BLOCK = 16_384
+
+
+class SearchIndex:
+    """Weights of the levels of a tree, expanded for speed.
+
+    Parameters
+    ----------
+    tree : LabelTree
+    levels : sequence of LevelWeights
+        From the root down; fewer than the tree's depth searches clusters instead of labels.
+    n_features : int
+    """
+
+    def __init__(self, tree: LabelTree, levels: Sequence[LevelWeights], n_features: int) -> None:
+        self.n_features = n_features
+        self.arrays = build_arrays(tree, levels, n_features)
+        self._local = threading.local()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(a.nbytes for a in self.arrays if isinstance(a, np.ndarray))
+
+    def search(
+        self,
+        X: Any,
+        *,
+        top_k: int,
+        beam_width: int,
+        scoring: Scoring,
+        n_threads: int | None = None,
+        allowed: npt.NDArray[np.int32] | None = None,
+    ) -> tuple[LabelArray, FloatArray]:
+        """Best labels (n, top_k) and their scores; -1 and -inf where there are no more.
+
+        `allowed` is a `block_mask` (see `allow`) that leaves labels out.
+        """
+        arrays = self.arrays if allowed is None else self.arrays._replace(block_mask=allowed)
+        n = X.shape[0]
+        indptr, indices, data = X.indptr, X.indices, X.data
+        if indptr.dtype != np.int64:
+            indptr = indptr.astype(np.int64)
+        if indices.dtype != np.int32:
+            indices = indices.astype(np.int32)
+        labels = np.empty((n, top_k), np.int32)
+        scores = np.empty((n, top_k), np.float32)
+
+        def block(bounds: tuple[int, int]) -> None:
+            start, stop = bounds
+            search_block(
+                indptr, indices, data, start, arrays, beam_width, scoring.kind, scoring.power,
+                self._row_of(), labels[start:stop], scores[start:stop],
+            )  # fmt: skip
+
+        if n <= LANES:
+            # Too few rows to be worth a thread.
+            if n:
+                block((0, n))
+        else:
+            n_threads = resolve_threads(n_threads)
+            size = min(BLOCK, -(-n // n_threads))
+            with ThreadTeam(n_threads) as team:
+                team.map(block, [(i, min(n, i + size)) for i in range(0, n, size)])
+        return labels, scoring.finish(scores)
+
+    def allow(self, tree: LabelTree, labels: npt.ArrayLike) -> npt.NDArray[np.int32]:
+        """The `block_mask` under which only the given labels, and clusters above them, are found."""
+        kept = np.zeros(tree.n_labels, bool)
+        kept[np.asarray(labels)] = True
+        masks = []
+        children = kept[tree.slot_labels]
+        for level in range(tree.depth - 1, -1, -1):
+            offsets = tree.offsets[level]
+            masks.append(block_masks(offsets, children))
+            below = ends(children.astype(np.int64))
+            children = below[offsets[1:]] > below[offsets[:-1]]
+        return np.concatenate(masks[::-1])
+
+    def _row_of(self) -> npt.NDArray[np.int32]:
+        """This thread's map from feature to row; every search leaves it all -1."""
+        if not hasattr(self._local, "row_of"):
+            self._local.row_of = np.full(self.n_features, -1, np.int32)
+        row_of: npt.NDArray[np.int32] = self._local.row_of
+        return row_of
+
+
+def build_arrays(
+    tree: LabelTree, levels: Sequence[LevelWeights], n_features: int
+) -> SearchArrays:
+    """Expand all levels into the arrays that the kernels read."""
+    depth = len(levels)
+    offsets = [tree.offsets[level] for level in range(depth)]
+    child_count = np.concatenate([np.diff(own) for own in offsets])
+    n_blocks = -(-child_count // LANES)
+    chunk_row = ends(np.concatenate([np.diff(level.chunk_row) for level in levels]))
+    row_feature = np.concatenate([level.row_feature for level in levels])
+    row_entry = ends(np.concatenate([np.diff(level.row_entry) for level in levels]))
+    child_type = np.result_type(*[level.entry_child.dtype for level in levels])
+    entry_child = np.concatenate([level.entry_child.astype(child_type) for level in levels])
+    stored = np.concatenate([level.entry_value for level in levels])
+    n_clusters = len(child_count)
+    filled = np.zeros(int(n_blocks.max(initial=1)), np.int32)
+    dense, shift = np.empty(n_clusters, np.uint8), np.empty(n_clusters, np.uint8)
+    segments, entries, buckets = (np.empty(n_clusters, np.int64) for _ in range(3))
+    measure_chunks(
+        chunk_row, row_entry, entry_child, child_count, n_features,
+        dense, shift, segments, entries, buckets, filled,
+    )  # fmt: skip
+    chunk_segment, chunk_entry, chunk_bucket = ends(segments), ends(entries), ends(buckets)
+    values = as_bits(stored)
+    row_place = np.empty(2 * (len(row_feature) + 1), np.int64)
+    segment_block = np.empty(chunk_segment[-1], np.uint16)
+    segment_value = np.zeros(chunk_segment[-1] * LANES, values.dtype)
+    index_child = np.empty(chunk_entry[-1], child_type)
+    index_value = np.empty(chunk_entry[-1], values.dtype)
+    bucket = np.empty(chunk_bucket[-1], np.int32)
+    fill_chunks(
+        chunk_row, row_feature, row_entry, entry_child, values, child_count, dense, shift,
+        chunk_segment[:-1], chunk_entry[:-1], chunk_bucket[:-1],
+        row_place, segment_block, segment_value, index_child, index_value, bucket, filled,
+    )  # fmt: skip
+    full = depth == tree.depth
+    return SearchArrays(
+        level_start=ends([len(own) - 1 for own in offsets]),
+        child_first=np.concatenate([own[:-1] for own in offsets]),
+        child_count=child_count,
+        block_first=ends(n_blocks)[:-1],
+        block_mask=np.concatenate([block_masks(own, np.ones(own[-1], bool)) for own in offsets]),
+        child_scale=padded([level.scale for level in levels], child_count),
+        child_bias=padded([level.bias for level in levels], child_count),
+        chunk_row=chunk_row,
+        chunk_dense=dense,
+        chunk_shift=shift,
+        chunk_bucket=chunk_bucket[:-1],
+        bucket=bucket,
+        row_feature=row_feature,
+        row_place=row_place,
+        segment_block=segment_block,
+        segment_value=segment_value,
+        entry_child=index_child,
+        entry_value=index_value,
+        slot_labels=tree.slot_labels if full else np.arange(offsets[-1][-1], dtype=np.int32),
+        largest_chunk=int(n_blocks.max(initial=1)),
+    )
+
+
+def as_bits(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """float16 as the uint16 of its bits, which is how kernels read it."""
+    return values.view(np.uint16) if values.dtype == np.float16 else values
+
+
+def padded(values: Sequence[FloatArray], child_count: npt.NDArray[np.int64]) -> FloatArray:
+    """One number per child, each cluster's filled up with zeros to whole blocks of 16 lanes."""
+    joined = np.concatenate(values)
+    n_blocks = -(-child_count // LANES)
+    start = np.repeat(ends(n_blocks)[:-1] * LANES - ends(child_count)[:-1], child_count)
+    out = np.zeros(int(n_blocks.sum()) * LANES, np.float32)
+    out[start + np.arange(len(joined))] = joined
+    return out
+
+
+def block_masks(
+    offsets: npt.NDArray[np.int64], children: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int32]:
+    """Bit k of a block is set where its k-th child is marked; padding is never set."""
+    counts = np.diff(offsets)
+    n_blocks = -(-counts // LANES)
+    place = np.arange(len(children)) - np.repeat(offsets[:-1], counts)
+    block = np.repeat(ends(n_blocks)[:-1], counts) + place // LANES
+    masks = np.zeros(int(n_blocks.sum()), np.int32)
+    np.bitwise_or.at(masks, block[children], (1 << (place % LANES))[children].astype(np.int32))
+    return masks

@@ -1,0 +1,123 @@
+"""Train a tree from the root down: who teaches whom at each level, then the level itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from multitudes.errors import DataError
+from multitudes.kernels.threads import ThreadTeam
+from multitudes.labels import LabelTree
+from multitudes.linear.level_labels import Pattern, children_by_level, pattern_of
+from multitudes.linear.level_weights import LevelWeights, ends
+from multitudes.linear.scoring import scoring
+from multitudes.linear.search_index import SearchIndex
+from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.train_level import TrainingSet, train_level
+from multitudes.types import FloatArray, Sparse
+
+NEGATIVES = ("sibling", "matched", "both")
+
+
+@dataclass(frozen=True, eq=False)
+class TreeTask:
+    """What a tree is trained on, and how; see `XRLinear` for the meaning of each."""
+
+    X: Sparse
+    Y: Sparse
+    solver: SolverConfig
+    negatives: str = "sibling"
+    hard_negatives: Sparse | None = None
+    sample_weight: FloatArray | None = None
+    label_weight: FloatArray | None = None
+    beam_width: int = 10
+    score: str = "l3-hinge"
+    weights: str = "float16"
+    seed: int = 0
+
+
+def train_tree(task: TreeTask, tree: LabelTree, team: ThreadTeam) -> list[LevelWeights]:
+    """The weights of every level."""
+    X, Y, weight = _weighted_part(task)
+    training = TrainingSet.of(X, weight)
+    carried = children_by_level(pattern_of(Y), tree)
+    extra = _hard_negatives(task, tree, X.shape[0])
+    levels: list[LevelWeights] = []
+    for level in range(tree.depth):
+        members = _members(task, tree, level, levels, X, carried, extra)
+        trained = train_level(
+            training,
+            carried[level],
+            members.transposed(),
+            tree.offsets[level],
+            solver=task.solver,
+            label_weight=_child_weight(task, tree, level),
+            seed=task.seed + level,
+            team=team,
+            description=f"training level {level + 1} of {tree.depth}",
+        )
+        levels.append(trained.converted(task.weights, tree.offsets[level]))
+    return levels
+
+
+def _members(
+    task: TreeTask,
+    tree: LabelTree,
+    level: int,
+    levels: list[LevelWeights],
+    X: Sparse,
+    carried: list[Pattern],
+    extra: list[Pattern] | None,
+) -> Pattern:
+    """(n_instances, n_clusters): which clusters of a level each instance teaches."""
+    n = X.shape[0]
+    if level == 0:
+        return Pattern(np.arange(n + 1, dtype=np.int64), np.zeros(n, np.int32), 1)
+    members = carried[level - 1]
+    if task.negatives != "sibling":
+        matched = _matched(task, tree, levels, X)
+        members = matched if task.negatives == "matched" else members.union(matched)
+    if extra is not None:
+        members = members.union(extra[level - 1])
+    return members
+
+
+def _matched(task: TreeTask, tree: LabelTree, levels: list[LevelWeights], X: Sparse) -> Pattern:
+    """The clusters that the levels trained so far lead each instance to."""
+    index = SearchIndex(tree, levels, X.shape[1])
+    width = min(task.beam_width, tree.n_clusters(len(levels)))
+    found, _ = index.search(X, top_k=width, beam_width=width, scoring=scoring(task.score))
+    found.sort(axis=1)
+    present = found >= 0
+    return Pattern(ends(present.sum(axis=1)), found[present], tree.n_clusters(len(levels)))
+
+
+def _hard_negatives(task: TreeTask, tree: LabelTree, n: int) -> list[Pattern] | None:
+    if task.hard_negatives is None:
+        return None
+    given = task.hard_negatives.tocsr()
+    if given.shape != task.Y.shape:
+        raise DataError(
+            f"hard_negatives must have the shape of Y, {task.Y.shape}, got {given.shape}"
+        )
+    if task.sample_weight is not None:
+        given = given[task.sample_weight > 0]
+    given.sort_indices()
+    return children_by_level(pattern_of(given), tree)
+
+
+def _weighted_part(task: TreeTask) -> tuple[Sparse, Sparse, FloatArray | None]:
+    """Instances of weight 0 are left out."""
+    weight = task.sample_weight
+    if weight is None or (weight > 0).all():
+        return task.X, task.Y, weight
+    kept = weight > 0
+    return task.X[kept], task.Y[kept], weight[kept]
+
+
+def _child_weight(task: TreeTask, tree: LabelTree, level: int) -> FloatArray | None:
+    """Labels have weights of their own; clusters all weigh the same."""
+    if task.label_weight is None or level < tree.depth - 1:
+        return None
+    return np.maximum(task.label_weight[tree.slot_labels], np.finfo(np.float32).tiny)
