@@ -1,18 +1,55 @@
-"""Settings by name: ``branching`` of the model, ``features.min_df`` of its features.
+"""Settings by name: ``branching`` of the model, ``solver.cost`` of its solver, ``features.min_df``.
 
-The names are the parameters the estimators declare; nothing is listed twice.
+The names are the parameters the estimators declare, and the fields of their Config parameters;
+nothing is listed twice.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Mapping, Sequence
+import re
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from multitudes.config import Config
 from multitudes.errors import ConfigError, suggestion
 
 FEATURES_PREFIX = "features."
+# They have options of their own, and mean the same for every model.
+COMMON = ("seed", "n_threads", "verbose")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One thing that can be set: a parameter, or a field of a parameter that is a Config."""
+
+    estimator: Any
+    parameter: str
+    config: type[Config] | None = None
+    field: str = ""
+
+    def get(self) -> Any:
+        """The value now."""
+        value = self.estimator.get_params(deep=False)[self.parameter]
+        return value if self.config is None else getattr(value or self.config(), self.field)
+
+    def set(self, value: Any) -> None:
+        """Set it; a Config refuses a value out of range now, other estimators when they fit."""
+        if isinstance(value, list):  # from JSON; the settings that take a sequence take a tuple
+            value = tuple(value)
+        if self.config is not None:
+            now = self.estimator.get_params(deep=False)[self.parameter] or self.config()
+            value = self.config.from_dict({**now.to_dict(), self.field: value})
+        self.estimator.set_params(**{self.parameter: value})
+
+    def sentence(self) -> str:
+        """What it means, from the Config field or the class's docstring."""
+        if self.config is not None:
+            return next(row[3] for row in self.config.describe() if row[0] == self.field)
+        return documented_parameters(self.estimator).get(self.parameter, "")
 
 
 def parse_settings(assignments: Sequence[str]) -> dict[str, Any]:
@@ -43,50 +80,81 @@ def _parse_value(value: str) -> Any:
 
 
 def apply_settings(model: Any, features: Any, settings: Mapping[str, Any]) -> None:
-    """Set parameters of the two estimators by name; an unknown name is an error.
-
-    Values out of range are refused by the estimators themselves, when they are fitted.
-    """
-    known = {**_parameters(model, ""), **_parameters(features, FEATURES_PREFIX)}
+    """Set parameters of the two estimators by name; an unknown name is an error."""
+    known = {**settings_of(model), **settings_of(features, FEATURES_PREFIX)}
     for name, value in settings.items():
         if name not in known:
             raise ConfigError(f"there is no setting {name!r}: {suggestion(name, known)}")
-        estimator, parameter = known[name]
-        # Sequences arrive from JSON as lists; the settings that take one take a tuple.
-        estimator.set_params(**{parameter: tuple(value) if isinstance(value, list) else value})
+        known[name].set(value)
 
 
 def set_where_known(estimator: Any, name: str, value: Any) -> None:
     """Set a parameter if the estimator has it, as with seed and n_threads."""
-    if name in _parameters(estimator, ""):
+    if name in settings_of(estimator):
         estimator.set_params(**{name: value})
-
-
-def _parameters(estimator: Any, prefix: str) -> dict[str, tuple[Any, str]]:
-    """Full setting name -> (estimator, its parameter)."""
-    if not hasattr(estimator, "get_params"):
-        return {}
-    return {prefix + name: (estimator, name) for name in estimator.get_params(deep=False)}
 
 
 def describe_settings(model: Any, features: Any) -> list[tuple[str, Any, str]]:
     """(name, value, sentence) of every setting of a model and its features, for help texts."""
-    rows = []
-    for estimator, prefix in ((model, ""), (features, FEATURES_PREFIX)):
-        sentences = _sentences(estimator)
-        for name, value in estimator.get_params(deep=False).items():
-            rows.append((prefix + name, value, sentences.get(name, "")))
-    return rows
-
-
-def _sentences(estimator: Any) -> dict[str, str]:
-    """Parameter -> sentence, from the Config classes in the estimator's package."""
-    import importlib
-
-    package = importlib.import_module(type(estimator).__module__.rpartition(".")[0])
-    configs = [
-        value
-        for value in vars(package).values()
-        if isinstance(value, type) and issubclass(value, Config) and value is not Config
+    known = {**settings_of(model), **settings_of(features, FEATURES_PREFIX)}
+    return [
+        (name, setting.get(), setting.sentence())
+        for name, setting in known.items()
+        if setting.parameter not in COMMON
     ]
-    return {name: doc for config in configs for name, _, _, doc in config.describe()}
+
+
+def settings_of(estimator: Any, prefix: str = "") -> dict[str, Setting]:
+    """Full name -> Setting of an estimator; empty for one without ``get_params``."""
+    if not hasattr(estimator, "get_params"):
+        return {}
+    return {prefix + name: setting for name, setting in _settings(estimator)}
+
+
+def _settings(estimator: Any) -> Iterator[tuple[str, Setting]]:
+    hints = _hints(type(estimator))
+    for name, value in estimator.get_params(deep=False).items():
+        kinds = typing.get_args(hints.get(name)) or (hints.get(name),)
+        configs = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Config)]
+        if configs:
+            for field, *_ in configs[0].describe():
+                yield f"{name}.{field}", Setting(estimator, name, configs[0], field)
+        elif value is not None or _can_be_plain(kinds):
+            yield name, Setting(estimator, name)
+
+
+def _can_be_plain(kinds: Sequence[Any]) -> bool:
+    """Whether a value that JSON can spell fits; not so for a tree or an array."""
+    plain = {int, float, str, bool, tuple, Any, None}  # None: no hint at all
+    return any((typing.get_origin(kind) or kind) in plain for kind in kinds)
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(cls.__init__)  # type: ignore[misc]
+    except NameError:  # a foreign estimator whose hints are only for type checkers
+        return {}
+
+
+def documented_parameters(estimator: Any) -> dict[str, str]:
+    """Parameter -> what the numpy-style docstring of its class says, on one line.
+
+    Where the docstring points to a Config with the same fields (features do), its sentences.
+    """
+    sentences: dict[str, str] = {}
+    module = inspect.getmodule(type(estimator))
+    for value in vars(module).values() if module is not None else ():
+        if isinstance(value, type) and issubclass(value, Config):
+            sentences |= {name: doc for name, _, _, doc in value.describe()}
+    section = re.search(
+        r"Parameters\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)",
+        inspect.getdoc(type(estimator)) or "",
+        re.DOTALL,
+    )
+    entries = re.findall(
+        r"^(\w[\w, ]*) : [^\n]*((?:\n +[^\n]+)*)", section[1] if section else "", re.MULTILINE
+    )
+    for names, text in entries:
+        for name in names.split(", "):
+            sentences.setdefault(name, " ".join(text.split()))
+    return sentences

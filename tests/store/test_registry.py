@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
 
 from multitudes.errors import StoreError
 from multitudes.store import State, build, register
-from multitudes.store.registry import class_of, kinds
+from multitudes.store.registry import _HOMES, class_of, kinds
 
 from .box import Box
 
@@ -22,11 +23,17 @@ def test_a_kind_is_never_taken_for_a_module(kind):
         build(State(kind))
 
 
+@pytest.mark.parametrize("kind", sorted(_HOMES))
+def test_every_kind_has_a_class_that_can_be_built(kind):
+    cls = class_of(kind)
+    assert isinstance(cls, type)
+    assert callable(cls.from_state)
+    assert callable(cls.to_state)
+
+
 def test_importing_the_store_imports_no_model():
     assert "tagger" in kinds()
     code = "import sys, multitudes.store; print('multitudes.tagger' in sys.modules)"
-    import subprocess
-
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-import pytest
+from dataclasses import dataclass
 
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from multitudes.config import Config, setting
 from multitudes.errors import ConfigError
 from multitudes.features import TfidfFeatures
-from multitudes.tagger.settings import describe_settings, parse_settings
-
-from .centroids import Centroids
+from multitudes.tagger.settings import apply_settings, describe_settings, parse_settings
 
 
 @pytest.mark.parametrize(
@@ -39,11 +42,66 @@ def test_what_is_no_assignment(text):
         parse_settings([text])
 
 
-def test_settings_are_described_by_their_config_classes():
-    rows = {
-        name: (value, doc) for name, value, doc in describe_settings(Centroids(), TfidfFeatures())
-    }
-    assert rows["power"] == (1.0, "")
-    value, doc = rows["features.min_df"]
-    assert value == TfidfFeatures().min_df
-    assert "texts" in doc
+@dataclass(frozen=True)
+class EngineConfig(Config):
+    """For the estimator below."""
+
+    cost: float = setting(1.0, "Weight of the loss.", above=0)
+    epochs: int = setting(10, "Passes over the data.", at_least=1)
+
+
+class Machine(BaseEstimator):
+    """An estimator of every kind of parameter.
+
+    Parameters
+    ----------
+    width : int
+        How wide it is,
+        in instances.
+    engine : EngineConfig, optional
+        Its engine.
+    matrix : array, optional
+        Not for the command line.
+    limit : int or None
+        At most so many.
+    """
+
+    def __init__(
+        self,
+        width: int = 3,
+        engine: EngineConfig | None = None,
+        matrix: np.ndarray | None = None,
+        limit: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.width, self.engine, self.matrix = width, engine, matrix
+        self.limit, self.seed = limit, seed
+
+
+def test_settings_are_described_where_they_are_declared():
+    rows = describe_settings(Machine(), TfidfFeatures())
+    of_model = [row for row in rows if not row[0].startswith("features.")]
+    assert sorted(of_model) == [
+        ("engine.cost", 1.0, "Weight of the loss."),
+        ("engine.epochs", 10, "Passes over the data."),
+        ("limit", None, "At most so many."),
+        ("width", 3, "How wide it is, in instances."),
+    ]
+    sentences = {name: doc for name, _, doc in rows}
+    assert "texts" in sentences["features.min_df"]
+    assert "features.n_threads" not in sentences
+
+
+def test_fields_of_a_config_parameter_are_settings():
+    machine = Machine()
+    apply_settings(machine, None, {"engine.cost": 2.0, "engine.epochs": 3, "width": 5})
+    assert machine.engine == EngineConfig(cost=2.0, epochs=3)
+    assert machine.width == 5
+    with pytest.raises(ConfigError, match="EngineConfig.cost must be > 0, got -1"):
+        apply_settings(machine, None, {"engine.cost": -1})
+
+
+@pytest.mark.parametrize("name", ["matrix", "engine", "engine.price"])
+def test_what_a_text_cannot_set_is_no_setting(name):
+    with pytest.raises(ConfigError, match=f"there is no setting '{name}'"):
+        apply_settings(Machine(), None, {name: 1})
