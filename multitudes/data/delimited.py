@@ -67,8 +67,8 @@ def _roles(first_row: list[str], path: Path, options: ReadOptions) -> tuple[Colu
     return roles_by_position(len(first_row), path, options), False
 
 
-def _rows(path: Path, options: ReadOptions, log: ErrorLog) -> Iterator[tuple[str, list[str]]]:
-    """(file:line, fields) of each row; bad ones go to the log, blank ones nowhere."""
+def _rows(path: Path, options: ReadOptions, log: ErrorLog) -> Iterator[tuple[int, list[str]]]:
+    """(line number, fields) of each row; bad ones go to the log, blank ones nowhere."""
     lines = _Lines(path, log, options.max_line_bytes)
     delimiter = options.delimiter or guess_delimiter(path, options)
     reader = csv.reader(
@@ -94,7 +94,7 @@ def _rows(path: Path, options: ReadOptions, log: ErrorLog) -> Iterator[tuple[str
                 "e.g. with  iconv -t UTF-8"
             )
         elif fields:
-            yield f"{path}:{lines.row_start}", fields
+            yield lines.row_start, fields
 
 
 class _Lines:

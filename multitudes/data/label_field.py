@@ -10,6 +10,7 @@ from multitudes.errors import DataError
 
 DEFAULT_SEPARATOR = ";"
 OTHER_SEPARATORS = (",", "|")
+_FIELDS_KEPT = 10_000
 
 
 class LabelField:
@@ -27,8 +28,7 @@ class LabelField:
         self._path = path
         self._doubtful = separator is None
         self._separator = separator or DEFAULT_SEPARATOR
-        self._n_fields = 0
-        self._n_with_other = dict.fromkeys(OTHER_SEPARATORS, 0)
+        self._fields: set[str] = set()
 
     def split(self, value: str) -> list[str]:
         """The labels of a field, without the spaces around them; empty ones do not count."""
@@ -39,22 +39,20 @@ class LabelField:
     def _doubt(self, value: str) -> None:
         if self._separator in value:
             self._doubtful = False
-            return
-        self._n_fields += 1
-        for other in OTHER_SEPARATORS:
-            self._n_with_other[other] += other in value
+            self._fields.clear()
+        elif len(self._fields) < _FIELDS_KEPT:
+            self._fields.add(value)
 
     def check(self) -> None:
         """Raise if no field had the default separator, and most had another usual one."""
-        if not self._doubtful:
-            return
-        for other, count in self._n_with_other.items():
-            if count * 2 > self._n_fields:
+        for other in OTHER_SEPARATORS:
+            count = sum(other in value for value in self._fields)
+            if count * 2 > len(self._fields):
                 raise DataError(
                     f"{self._path}: labels are separated by {DEFAULT_SEPARATOR!r}, but no field "
-                    f"has it and {count:,} of {self._n_fields:,} have {other!r}: set "
-                    f"label_separator to {other!r}, or to {DEFAULT_SEPARATOR!r} if each field is "
-                    "one label"
+                    f"has it, and {count:,} of {len(self._fields):,} different ones have "
+                    f"{other!r}: set label_separator to {other!r}, or to {DEFAULT_SEPARATOR!r} if "
+                    "each field is one label"
                 )
 
 

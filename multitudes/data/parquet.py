@@ -41,7 +41,7 @@ def read_parquet(
     """
     require("pyarrow", extra="parquet")
     path = Path(path)
-    table = Table(path, options, labels)
+    table = Table(path, options, labels, numbered=": row ")
     with _parquet_file(path) as file:
         _add_all(file, table)
     return table.dataset()
@@ -83,8 +83,7 @@ def _add_all(file: Any, table: Table) -> None:
     with track(f"reading {table.path.name}", file.metadata.num_rows, "rows") as task:
         for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names):
             values = [batch.column(name).to_pylist() for name in names]
-            rows = enumerate(zip(*values, strict=True), n_rows + 1)
-            table.add(((f"{table.path}: row {row}", fields) for row, fields in rows), roles)
+            table.add(list(enumerate(zip(*values, strict=True), n_rows + 1)), roles)
             n_rows += batch.num_rows
             task.advance(batch.num_rows)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,29 +22,69 @@ ROWS_AT_ONCE = 1000
 
 
 class Table:
-    """Gathers the rows of one file; strings of labels and groups are split at the separator."""
+    """Gathers the rows of one file; strings of labels and groups are split at the separator.
 
-    def __init__(self, path: Path, options: ReadOptions, labels: LabelSpace | None) -> None:
+    Parameters
+    ----------
+    path, options, labels
+        As of the reader.
+    numbered : str
+        What stands between the path and a row's number in messages.
+    """
+
+    def __init__(
+        self, path: Path, options: ReadOptions, labels: LabelSpace | None, *, numbered: str = ":"
+    ) -> None:
         self.path, self.options = path, options
         self.log = ErrorLog(options.on_error)
         numbering = LabelNumbering(options, labels)
         groups = read_groups(options, numbering, self.log)
         self._records = Records(path, self.log, numbering, groups)
         self._label_field = LabelField(path, options.label_separator)
+        self._numbered = numbered
 
-    def add(self, rows: Iterable[tuple[str, Sequence[Any]]], roles: ColumnRoles) -> None:
-        """Take rows, each with its place in the file; bad ones go to the log."""
+    def add(self, rows: Sequence[tuple[int, Sequence[Any]]], roles: ColumnRoles) -> None:
+        """Take rows, each with its number in the file; bad ones go to the log."""
+        columns = self._all_at_once([fields for _, fields in rows], roles)
+        if columns is None:
+            columns = self._one_by_one(rows, roles)
+        self._records.add(columns)
+
+    def _all_at_once(self, rows: list[Sequence[Any]], roles: ColumnRoles) -> Columns | None:
+        """All columns of sound rows without groups; None if any needs a closer look."""
+        if roles.group is not None or set(map(len, rows)) != {roles.n_columns}:
+            return None
+        values = list(zip(*rows, strict=True))
+        texts = [values[place] for place in roles.texts]
+        uids = () if roles.uid is None else values[roles.uid]
+        labels: list[Any] = []
+        if roles.labels is not None:
+            labels = list(map(self._several, values[roles.labels]))
+        if any(None in column for column in (*texts, uids, labels)):
+            return None
+        # Last, since from here on names have numbers.
+        ids = self._records.numbering.encode_if_sound(list(chain.from_iterable(labels)))
+        if ids is None:
+            return None
+        return Columns(
+            texts=list(texts[0]) if len(texts) == 1 else list(map(join_parts, *texts)),
+            labels=None if roles.labels is None else labels,
+            label_ids=ids,
+            uids=None if roles.uid is None else list(map(str, uids)),
+        )
+
+    def _one_by_one(self, rows: Sequence[tuple[int, Sequence[Any]]], roles: ColumnRoles) -> Columns:
         columns = Columns(
             texts=[],
             labels=None if roles.labels is None else [],
             uids=None if roles.uid is None else [],
             groups=[],
         )
-        for place, fields in rows:
+        for number, fields in rows:
             problem = self._append(fields, roles, columns)
             if problem is not None:
-                self.log.bad_line(f"{place}: {problem}")
-        self._records.add(columns)
+                self.log.bad_line(f"{self.path}{self._numbered}{number}: {problem}")
+        return columns
 
     def dataset(self) -> Dataset:
         """The Dataset, after the last row."""

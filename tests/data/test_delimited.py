@@ -11,6 +11,7 @@ import pytest
 from multitudes.data import Dataset, LabelSpace, ReadOptions, WriteOptions
 from multitudes.data.delimited import read_delimited, write_delimited
 from multitudes.data.delimiter import guess_delimiter
+from multitudes.data.table import Table
 from multitudes.errors import DataError
 
 
@@ -108,7 +109,9 @@ def test_labels_are_names_unless_told(tmp_path: Path) -> None:
 
 def test_a_wrong_separator_is_noticed(tmp_path: Path) -> None:
     content = 'text,labels\nt,"a,b"\nu,"b,c"\nv,c\n'
-    with pytest.raises(DataError, match="no field has it and 2 of 3 have ','.*label_separator"):
+    with pytest.raises(
+        DataError, match="no field has it, and 2 of 3 different ones have ','.*label_separator"
+    ):
         parse(tmp_path, content)
     assert parse(tmp_path, content, label_separator=",").label_names == ("a", "b", "c")
     assert parse(tmp_path, content, label_separator=";").label_names == ("a,b", "b,c", "c")
@@ -117,6 +120,22 @@ def test_a_wrong_separator_is_noticed(tmp_path: Path) -> None:
 def test_groups_are_separated_like_labels(tmp_path: Path) -> None:
     dataset = parse(tmp_path, "text,labels,group\nt,a,g;h\nu,b,\n")
     assert [dataset.group_names_of(i) for i in range(2)] == [["g", "h"], []]
+
+
+@pytest.mark.parametrize("head", ["uid,text,labels", "title,labels,content", "text,other,more"])
+def test_rows_all_at_once_and_one_by_one_agree(
+    tmp_path: Path, head: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = head + "\n" + "".join(f"{i},a{i % 7};b,{'' if i % 3 else i}\n" for i in range(2500))
+    quick = parse(tmp_path, content)
+    monkeypatch.setattr(Table, "_all_at_once", lambda self, rows, roles: None)
+    slow = parse(tmp_path, content)
+    assert (quick.texts, quick.uids, quick.label_names) == (
+        slow.texts,
+        slow.uids,
+        slow.label_names,
+    )
+    assert (quick.Y != slow.Y).nnz == 0
 
 
 def test_over_a_given_label_space(tmp_path: Path) -> None:
