@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -61,9 +62,12 @@ def _summary(manifest: Manifest) -> dict[str, Any]:
                 "strings": dict(entry.strings),
             }
         )
+    features = manifest.root.parts.get("features")
     return {
         "kind": manifest.root.kind,
         "library_version": manifest.library_version,
+        "n_labels": manifest.root.strings.get("labels"),
+        "vocabulary": None if features is None else sum(features.strings.values()),
         "bytes": sum(entry.n_bytes for entry in manifest.files.values()),
         "objects": objects,
     }
@@ -76,17 +80,29 @@ def _show_summary(manifest: Manifest, *, verified: bool) -> None:
     summary = _summary(manifest)
     size = f"{summary['bytes'] / 1e6:,.1f} MB in {len(manifest.files)} files"
     out.print(f"{summary['kind']}, saved by multitudes {summary['library_version']}, {size}")
+    counts = {"labels": summary["n_labels"], "words known": summary["vocabulary"]}
+    known = [f"{count:,} {what}" for what, count in counts.items() if count]
+    out.print(", ".join(known) or "no lists of labels or words")
     if verified:
         out.print("every file has the SHA-256 of the manifest")
     for part in summary["objects"]:
         out.print(f"\n[bold]{part['kind']}[/bold]" + (f"  ({part['part']})" * bool(part["part"])))
-        rows = [[name, str(value)] for name, value in part["settings"].items()]
+        rows = [[name, str(value)] for name, value in _flat(part["settings"])]
         rows += [[name, f"{count:,} strings"] for name, count in part["strings"].items()]
         rows += [
             [name, f"{dtype} {' x '.join(f'{n:,}' for n in shape) or 'number'}"]
             for name, (dtype, shape) in part["arrays"].items()
         ]
         out.print(table(["", ""], rows, left=2))
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested settings under the names that ``--set`` takes, e.g. solver.cost."""
+    for name, value in settings.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
 
 
 def _show_trees(state: State, depth: int) -> None:

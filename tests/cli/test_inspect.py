@@ -8,13 +8,15 @@ from multitudes.tagger import Tagger
 
 def test_summary(cli, model):
     result = cli("inspect", model)
-    for words in ("tagger", "xr-linear", "tfidf", "5 strings", "float32", "MB in"):
+    for words in ("tagger", "xr-linear", "tfidf", "5 labels, ", "solver.cost", "float32", "MB in"):
         assert words in result.out
 
 
 def test_json(cli, model):
     summary = cli("inspect", model, "--json").json
     assert summary["kind"] == "tagger"
+    assert summary["n_labels"] == 5
+    assert summary["vocabulary"] == Tagger.load(model).features_.n_features_
     kinds = {entry["part"]: entry["kind"] for entry in summary["objects"]}
     assert kinds["model"] == "xr-linear"
     assert kinds["features"] == "tfidf"
