@@ -21,7 +21,7 @@ class Dataset:
     """Instances with labels, from any file format.
 
     Fields cannot be replaced, and sequences are kept as tuples; `take`, slices and
-    `with_labels` return new Datasets. Matrices become float32 CSR with sorted indices, copied
+    `with_labels` return new Datasets. Matrices become float32 CSR with sorted int32 indices, copied
     only where they are not that already, so do not write into them. (They are not locked:
     compiled kernels and scikit-learn treat locked arrays as another type.)
 
@@ -212,6 +212,7 @@ def _canonical(name: str, matrix: Sparse) -> Sparse:
         )
     if type(matrix) is not sp.csr_array or matrix.dtype != np.float32:
         matrix = sp.csr_array(matrix, dtype=np.float32)
+    matrix = _narrow(matrix)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -221,6 +222,19 @@ def _canonical(name: str, matrix: Sparse) -> Sparse:
         )
         raise DataError(f"{name} must be finite, got NaN or infinity in row {row - 1}")
     return matrix
+
+
+def _narrow(matrix: Sparse) -> Sparse:
+    """The same matrix with int32 indices, where they suffice.
+
+    scipy keeps whatever index type it was given, and a kernel compiles anew for each.
+    """
+    largest = max(matrix.nnz, *matrix.shape)
+    indices, indptr = matrix.indices, matrix.indptr
+    if indices.dtype == indptr.dtype == np.int32 or largest > np.iinfo(np.int32).max:
+        return matrix
+    parts = (matrix.data, indices.astype(np.int32), indptr.astype(np.int32))
+    return sp.csr_array(parts, shape=matrix.shape)
 
 
 def _strings(name: str, values: Sequence[str] | None) -> tuple[str, ...] | None:

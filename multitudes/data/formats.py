@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from multitudes.config import Config, setting
+from multitudes.errors import ConfigError
 
 FORMATS = {
     "json-lines": "one JSON object per line: text, labels",
@@ -103,6 +104,16 @@ class ReadOptions(Config):
         1 << 24, "Longer lines are bad lines; they are never held in memory.", at_least=16
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_one_character(self, "delimiter", self.delimiter)
+        if self.quote:
+            _check_one_character(self, "quote", self.quote)
+        if self.quote == self.delimiter:
+            raise ConfigError(f"ReadOptions.quote must differ from delimiter, got {self.quote!r}")
+        if self.label_separator == "":
+            raise ConfigError("ReadOptions.label_separator must not be empty, got ''")
+
 
 @dataclass(frozen=True)
 class WriteOptions(Config):
@@ -126,6 +137,21 @@ class WriteOptions(Config):
         "Compression of the files inside a folder; single files go by their suffix.",
         choices=("none", "gz", "xz", "bz2", "zst"),
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_one_character(self, "delimiter", self.delimiter)
+        if self.label_separator == "":
+            raise ConfigError("WriteOptions.label_separator must not be empty, got ''")
+
+
+def _check_one_character(options: Config, name: str, value: str | None) -> None:
+    if value == "\\t":  # as a shell passes it on
+        object.__setattr__(options, name, "\t")
+    elif value is not None and (len(value) != 1 or value in "\r\n"):
+        raise ConfigError(
+            f"{type(options).__name__}.{name} must be one character, no line end, got {value!r}"
+        )
 
 
 DEFAULT_READ = ReadOptions()

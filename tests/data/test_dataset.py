@@ -109,8 +109,15 @@ def test_matrices_become_sorted_float32_csr_without_touching_the_given_one() -> 
 
 
 def test_a_canonical_matrix_is_not_copied() -> None:
-    Y = csr([[1, 0]])
+    Y = Dataset(Y=csr([[1, 0]]), texts=["a"]).Y
     assert Dataset(Y=Y, texts=["a"]).Y is Y
+
+
+def test_indices_are_int32_after_building_and_taking(dataset: Dataset) -> None:
+    wide = sp.csr_array((np.ones(1, np.float32), np.array([0]), np.array([0, 1])), shape=(1, 1))
+    assert wide.indices.dtype == np.int64
+    for Y in (Dataset(Y=wide, texts=["a"]).Y, dataset.Y, dataset.take([1, 0]).Y):
+        assert Y.indices.dtype == Y.indptr.dtype == np.int32
 
 
 def test_with_labels_keeps_the_label_space(dataset: Dataset) -> None:
