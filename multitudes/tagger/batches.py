@@ -31,7 +31,7 @@ def predict_batches(
     with track("predicting", len(dataset), "instances") as task:
         for start in range(0, len(dataset), BATCH):
             batch = dataset[start : start + BATCH]
-            inputs = batch.X if tagger.features_ is None else batch.texts
+            inputs = batch.texts if tagger.takes_texts_ else batch.X
             predictions = tagger.predict_ids(inputs, top_k=top_k + spare)
             if spare and batch.filter_pairs is not None:
                 predictions = remove_pairs(predictions, batch.filter_pairs)

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from multitudes import progress
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
+from multitudes.features import PassThrough
 from multitudes.store import State, Storable, build, load, save
 from multitudes.tagger.label_lists import label_matrix
 from multitudes.tagger.presets import AUTO, choose, preset
@@ -38,8 +39,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         A preset ("xr-linear", "parabel", "one-vs-all"), "auto" to choose among them by the size
         of the data, or any estimator with ``fit(X, Y)`` and ``predict(X, top_k=)``.
     features : estimator, optional
-        Turns texts into X with ``fit_transform`` and ``transform``; TF-IDF where absent. Data
-        that comes as X needs none.
+        Turns texts into X with ``fit_transform`` and ``transform``; TF-IDF where absent. For data
+        that comes as X, `PassThrough` with rows scaled to length 1, as TF-IDF rows are.
     settings : mapping, optional
         Settings by name, e.g. ``{"branching": 8, "features.min_df": 2}``.
     seed : int
@@ -52,7 +53,9 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     model_ : the fitted model
-    features_ : the fitted features; None for a tagger fitted on X
+    features_ : the fitted features
+    takes_texts_ : bool
+        False for a tagger fitted on X.
     labels_ : tuple of str
         The name of each label id.
     feature_names_ : sequence of str or None
@@ -109,16 +112,14 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             raise DataError(
                 f"there is nothing to learn from: {dataset!r}; at least one instance needs a label"
             )
-        model, features, choice = self._make(len(dataset), dataset.n_labels)
+        model, features, choice = self._make(dataset)
+        takes_texts = dataset.texts is not None
         with progress.shown(self.verbose):
-            if dataset.texts is None:
-                X, features = dataset.X, None
-            else:
-                X = features.fit_transform(dataset.texts)
+            X = features.fit_transform(dataset.texts if takes_texts else dataset.X)
             model.fit(X, dataset.Y)
         names = dataset.label_names or [str(label) for label in range(dataset.n_labels)]
         self._set_learned(model, features, names, choice)
-        self.feature_names_ = dataset.feature_names
+        self.takes_texts_, self.feature_names_ = takes_texts, dataset.feature_names
         return self
 
     def predict(
@@ -159,7 +160,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         batches = []
         with progress.shown(self.verbose), progress.track("predicting", n, "instances") as task:
             for start in starts:
-                X = self._to_features(inputs[start : start + BATCH])
+                X = self.features_.transform(inputs[start : start + BATCH])
                 batches.append(self.model_.predict(X, top_k=int(top_k)))
                 task.advance(X.shape[0])
         return Predictions(
@@ -188,7 +189,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         parts = {"model": self.model_, "features": self.features_}
         for name, part in parts.items():
-            if part is not None and not isinstance(part, Storable):
+            if not isinstance(part, Storable):
                 raise StoreError(
                     f"the tagger's {name}, {type(part).__name__}, cannot be saved: "
                     "it needs to_state and from_state, and store.register"
@@ -203,16 +204,17 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
                 "settings": dict(self.settings or {}),
                 "seed": self.seed,
                 "choice": self.choice_,
+                "takes_texts": self.takes_texts_,
             },
             strings=strings,
-            parts={name: part.to_state() for name, part in parts.items() if part is not None},
+            parts={name: part.to_state() for name, part in parts.items()},
         )
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Build a fitted tagger again."""
         model = build(state.parts["model"])
-        features = build(state.parts["features"]) if "features" in state.parts else None
+        features = build(state.parts["features"])
         config = state.config
         given = config["preset"] is not None
         tagger = cls(
@@ -222,17 +224,17 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             seed=config["seed"],
         )
         tagger._set_learned(model, features, state.strings["labels"], config["choice"])
+        tagger.takes_texts_ = bool(config["takes_texts"])
         tagger.feature_names_ = state.strings.get("feature_names")
         return tagger
 
-    def _make(self, n_instances: int, n_labels: int) -> tuple[Any, Any, str]:
+    def _make(self, dataset: Dataset) -> tuple[Any, Any, str]:
         """Unfitted (model, features, why this model)."""
         if isinstance(self.model, str):
             name, reason = self.model, f"{self.model}, as asked for"
             if name == AUTO:
-                name, reason = choose(n_instances, n_labels)
-            chosen = preset(name)
-            model, features = chosen.make_model(), chosen.make_features()
+                name, reason = choose(len(dataset), dataset.n_labels)
+            model, features = preset(name).make_model(), preset(name).make_features()
         else:
             if not isinstance(self.model, Model):
                 raise ConfigError(
@@ -243,6 +245,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             features = preset("xr-linear").make_features()
         if self.features is not None:
             features = clone(self.features)
+        elif dataset.texts is None:
+            features = PassThrough(normalize=True)
         if isinstance(self.model, str):  # an estimator that was handed over brings its own seed
             set_where_known(model, "seed", self.seed)
         if self.n_threads is not None:
@@ -256,7 +260,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         self.labels_, self.choice_ = tuple(names), choice
 
     def _checked_inputs(self, texts: Any) -> Any:
-        if self.features_ is None:
+        if not self.takes_texts_:
             if not hasattr(texts, "shape"):
                 raise DataError(
                     "this tagger was fitted on features X, not on texts: "
@@ -268,9 +272,6 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         if sp.issparse(texts):
             raise DataError("this tagger was fitted on texts: pass a list of str, not a matrix")
         return texts if isinstance(texts, (list, tuple)) else list(texts)
-
-    def _to_features(self, inputs: Any) -> Any:
-        return inputs if self.features_ is None else self.features_.transform(inputs)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):

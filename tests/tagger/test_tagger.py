@@ -79,10 +79,19 @@ def test_a_dataset_of_features_needs_no_texts():
     X = sp.csr_array(np.eye(3, dtype=np.float32))
     dataset = Dataset(Y=sp.csr_array(np.eye(3, dtype=np.float32)), X=X)
     tagger = Tagger(Centroids()).fit_dataset(dataset)
-    assert tagger.features_ is None
+    assert not tagger.takes_texts_
     assert [tags[0].label for tags in tagger.predict(X, top_k=1)] == ["0", "1", "2"]
     with pytest.raises(DataError, match="fitted on features X"):
         tagger.predict(["a text"])
+
+
+def test_rows_of_x_are_scaled_to_length_one_unless_told_otherwise():
+    X = sp.csr_array(np.array([[3, 4], [0, 2]], np.float32))
+    dataset = Dataset(Y=sp.csr_array(np.eye(2, dtype=np.float32)), X=X)
+    scaled = Tagger(Centroids()).fit_dataset(dataset)
+    np.testing.assert_allclose(scaled.model_.means_, [[0.6, 0.8], [0, 1]], rtol=1e-6)
+    kept = Tagger(Centroids(), settings={"features.normalize": False}).fit_dataset(dataset)
+    assert kept.features_.transform(X).toarray().tolist() == [[3, 4], [0, 2]]
 
 
 def test_clone_and_get_params_work():
@@ -130,7 +139,9 @@ def test_saved_tagger_of_features_keeps_their_names(tmp_path):
     eye = sp.csr_array(np.eye(2, dtype=np.float32))
     dataset = Dataset(Y=eye, X=eye, feature_names=["a", "b"])
     Tagger(Centroids()).fit_dataset(dataset).save(tmp_path / "model")
-    assert list(Tagger.load(tmp_path / "model").feature_names_) == ["a", "b"]
+    loaded = Tagger.load(tmp_path / "model")
+    assert list(loaded.feature_names_) == ["a", "b"]
+    assert loaded.predict(eye, top_k=1)[1][0].label == "1"
 
 
 def test_loading_something_else_says_so(tmp_path, tagger):
