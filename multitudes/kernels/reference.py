@@ -241,7 +241,7 @@ def best_go_left(scores: Array, n_left: int) -> Array:
 
 
 def side_difference(left: Array, right: Array) -> Array:
-    """left / |left| - right / |right|; a zero vector stays zero."""
+    """The direction left / |left| - right / |right|; a zero vector stays zero."""
     lengths = [np.linalg.norm(side) or 1.0 for side in (left, right)]
     return np.asarray(left / lengths[0] - right / lengths[1])
 
@@ -262,7 +262,7 @@ def two_means(matrix: Array, n_left: int, max_iterations: int, first: int, secon
 
 
 def split_nodes(matrix: Array, nodes: Array, max_iterations: int, rows: Array) -> Array:
-    """The rows reordered: within each node (start, stop, n_left, first, second) left comes first."""
+    """The rows reordered: within each node its left side comes first."""
     rows = rows.copy()
     for start, stop, n_left, first, second in nodes.tolist():
         if n_left:
@@ -270,6 +270,20 @@ def split_nodes(matrix: Array, nodes: Array, max_iterations: int, rows: Array) -
             side = two_means(matrix[node], n_left, max_iterations, first, second)
             rows[start:stop] = np.concatenate([node[side], node[~side]])
     return rows
+
+
+# --- unit_rows -----------------------------------------------------------------------------------
+
+
+def thinned_unit_rows(matrix: Array, min_weight: float) -> Array:
+    """Dense rows of unit length without small values, unless that takes a tenth of the square."""
+    out = matrix.astype(np.float64)
+    for row in out:
+        row /= np.linalg.norm(row) or 1.0
+        small = np.abs(row) < min_weight
+        if np.sum(row[small] ** 2) <= 0.1 * np.sum(row**2):
+            row[small] = 0
+    return out
 
 
 # --- label_sums ----------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ def build_tree(
     branching: int = 16,
     max_leaf_size: int = 100,
     max_iterations: int = 20,
+    min_weight: float = 0.01,
     seed: int = 0,
     n_threads: int | None = None,
 ) -> LabelTree:
@@ -41,6 +42,9 @@ def build_tree(
         Labels per leaf at most. Leaf sizes differ by at most one.
     max_iterations : int
         Of each 2-means; it ends earlier when no label changes sides.
+    min_weight : float
+        Values of a sparse row below this part of its length are left out of the clustering, unless
+        that takes a tenth of the row's squared length; 0 keeps all.
     seed : int
         Chooses the labels each 2-means starts from. Same seed, same tree, whatever `n_threads`.
     n_threads : int, optional
@@ -62,11 +66,13 @@ def build_tree(
     JMLR 2022 (shallow trees of it).
     """
     _check_settings(branching, max_leaf_size, max_iterations, seed)
-    rows = _label_rows(label_embeddings)
-    arities = tree_arities(rows.n_labels, branching, max_leaf_size)
-    plan = plan_splits(rows.n_labels, arities, seed=seed)
-    order = np.arange(rows.n_labels, dtype=np.int32)
+    if not 0 <= min_weight < 1:
+        raise ConfigError(f"min_weight must be from 0 to less than 1, got {min_weight!r}")
     with ThreadTeam(n_threads) as team:
+        rows = _label_rows(label_embeddings, min_weight, team)
+        arities = tree_arities(rows.n_labels, branching, max_leaf_size)
+        plan = plan_splits(rows.n_labels, arities, seed=seed)
+        order = np.arange(rows.n_labels, dtype=np.int32)
         _split_all(rows, plan, order, max_iterations, team)
     return LabelTree(_offsets(arities, plan.leaf_offsets), order, rows.n_labels)
 
@@ -105,7 +111,7 @@ def _offsets(arities: tuple[int, ...], leaf_offsets: IntArray) -> tuple[IntArray
     return (*offsets, leaf_offsets)
 
 
-def _label_rows(embeddings: Any) -> LabelRows:
+def _label_rows(embeddings: Any, min_weight: float, team: ThreadTeam) -> LabelRows:
     """The embeddings as the kernels want them: checked, float32, rows of unit length or zero."""
     if len(getattr(embeddings, "shape", ())) != 2 or embeddings.shape[0] < 1:
         raise DataError(
@@ -113,19 +119,7 @@ def _label_rows(embeddings: Any) -> LabelRows:
             f"got {getattr(embeddings, 'shape', type(embeddings).__name__)}"
         )
     is_sparse = sp.issparse(embeddings)
-    rows: LabelRows = SparseRows(embeddings) if is_sparse else DenseRows(embeddings)
-    norms = rows.norms()
-    if not np.all(np.isfinite(norms)):
-        bad = int(np.argmax(~np.isfinite(norms)))
-        raise DataError(
-            f"the embedding of label {bad} has a NaN or infinite value: "
-            "look for it in the features it was made from"
-        )
-    is_unit = np.abs(norms - 1) < 1e-3
-    if np.all(is_unit | (norms == 0)):
-        return rows
-    norms[norms == 0] = 1
-    return rows.scaled((1 / norms).astype(np.float32))
+    return SparseRows(embeddings, min_weight, team) if is_sparse else DenseRows(embeddings)
 
 
 def _check_settings(branching: int, max_leaf_size: int, max_iterations: int, seed: int) -> None:

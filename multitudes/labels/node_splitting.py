@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
+import itertools
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
+from multitudes.errors import DataError
 from multitudes.kernels import kmeans, kmeans_dense
 from multitudes.kernels.threads import ThreadTeam
+from multitudes.kernels.unit_rows import copy_rows, measure_rows
 from multitudes.labels.split_plan import FIRST, N_LEFT, SECOND, START, STOP
 from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
 
-SAMPLE = 1 << 16
+SAMPLE = 1 << 17
 """Stored values of the sample a large node's split starts from."""
 FEWEST_SAMPLED = 128
 """Rows of that sample at least, however long they are."""
@@ -31,18 +32,12 @@ Sides = npt.NDArray[np.uint8]
 
 
 class LabelRows(Protocol):
-    """The rows of a matrix of label embeddings, through the kernels."""
+    """The rows of a matrix of label embeddings, of unit length or zero, through the kernels."""
 
     n_labels: int
     n_features: int
     sizes: IntArray
     """Stored values of each row (n_labels,)."""
-
-    def norms(self) -> FloatArray:
-        """Length of each row."""
-
-    def scaled(self, factors: FloatArray) -> LabelRows:
-        """Each row times its factor."""
 
     def split_nodes(
         self,
@@ -61,32 +56,34 @@ class LabelRows(Protocol):
 
 
 class SparseRows:
-    """CSR rows."""
+    """CSR rows, without values of less than `min_weight` of their row's length."""
 
-    def __init__(self, matrix: Sparse) -> None:
+    def __init__(self, matrix: Sparse, min_weight: float, team: ThreadTeam) -> None:
         matrix = matrix.tocsr()
         self.n_labels, self.n_features = (int(n) for n in matrix.shape)
-        self.indptr = matrix.indptr.astype(np.int64)
-        self.indices = np.ascontiguousarray(matrix.indices, np.int32).view(np.uint32)
-        self.values = np.ascontiguousarray(matrix.data, np.float32)
-        self.sizes = np.diff(self.indptr)
+        indptr = matrix.indptr.astype(np.int64)
+        indices = np.ascontiguousarray(matrix.indices, np.int32).view(np.uint32)
+        values = np.ascontiguousarray(matrix.data, np.float32)
+        lengths, smallest = np.empty((2, self.n_labels), np.float32)
+        self.sizes = np.empty(self.n_labels, np.int64)
+        spans = _spans(self.n_labels, CHUNKS)
+        team.map(
+            lambda span: measure_rows(
+                indptr, values, min_weight, *span, lengths, smallest, self.sizes
+            ),
+            spans,
+        )
+        _check_lengths(lengths)
+        self.indptr = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.indices = np.empty(self.indptr[-1], np.uint32)
+        self.values = np.empty(self.indptr[-1], np.float32)
         self._arrays = (self.indptr, self.indices, self.values)
-
-    def norms(self) -> FloatArray:
-        """Length of each row."""
-        squares = np.zeros(self.n_labels, np.float64)
-        filled = self.sizes > 0
-        if len(self.values):
-            with np.errstate(over="ignore", invalid="ignore"):
-                squares[filled] = np.add.reduceat(self.values**2, self.indptr[:-1][filled])
-        return np.sqrt(squares).astype(np.float32)
-
-    def scaled(self, factors: FloatArray) -> SparseRows:
-        """Each row times its factor."""
-        values = self.values * np.repeat(factors, self.sizes).astype(np.float32)
-        indices = self.indices.view(np.int32)
-        shape = (self.n_labels, self.n_features)
-        return SparseRows(sp.csr_array((values, indices, self.indptr), shape=shape))
+        team.map(
+            lambda span: copy_rows(
+                indptr, indices, values, lengths, smallest, *span, *self._arrays
+            ),
+            spans,
+        )
 
     def split_nodes(
         self,
@@ -112,20 +109,15 @@ class DenseRows:
     """Rows of a C-ordered float32 array."""
 
     def __init__(self, matrix: npt.ArrayLike) -> None:
-        matrix = np.ascontiguousarray(matrix, dtype=np.float32)
-        self.n_labels, self.n_features = matrix.shape
-        self.matrix = matrix
+        self.matrix = np.ascontiguousarray(matrix, dtype=np.float32)
+        self.n_labels, self.n_features = self.matrix.shape
         self.sizes = np.full(self.n_labels, self.n_features, np.int64)
-
-    def norms(self) -> FloatArray:
-        """Length of each row."""
         with np.errstate(over="ignore", invalid="ignore"):
-            squares: FloatArray = np.einsum("ij,ij->i", self.matrix, self.matrix)
-        return np.sqrt(squares)
-
-    def scaled(self, factors: FloatArray) -> DenseRows:
-        """Each row times its factor."""
-        return DenseRows((self.matrix * factors[:, None]).astype(np.float32))
+            lengths = np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix))
+        _check_lengths(lengths)
+        lengths[lengths == 0] = 1
+        if np.any(np.abs(lengths - 1) > 1e-3):  # a copy only where it is needed
+            self.matrix = self.matrix / lengths[:, None]
 
     def split_nodes(
         self,
@@ -147,6 +139,21 @@ class DenseRows:
         kmeans_dense.add_rows(self.matrix, rows, side, out)
 
 
+def _check_lengths(lengths: FloatArray) -> None:
+    if not np.all(np.isfinite(lengths)):
+        bad = int(np.argmax(~np.isfinite(lengths)))
+        raise DataError(
+            f"the embedding of label {bad} has a NaN or infinite value: "
+            "look for it in the features it was made from"
+        )
+
+
+def _spans(n: int, n_chunks: int) -> list[tuple[int, int]]:
+    """The range of n cut into chunks of about one size: (start, stop) of each."""
+    bounds = np.linspace(0, n, n_chunks + 1).astype(int).tolist()
+    return list(itertools.pairwise(bounds))
+
+
 def split_large(
     rows: LabelRows, node: IntArray, order: LabelArray, max_iterations: int, team: ThreadTeam
 ) -> None:
@@ -162,14 +169,12 @@ def split_large(
     diff = _sample_direction(rows, node, members, max_iterations)
     total = _sum(rows, members, np.ones(n, np.uint8), team)
     left = np.zeros(rows.n_features, np.float32)
-    bounds = np.linspace(0, n, CHUNKS + 1).astype(np.int64)
 
-    def score_chunk(chunk: int, diff: FloatArray) -> None:
-        span = slice(bounds[chunk], bounds[chunk + 1])
-        rows.score(members[span], diff, scores[span])
+    def score_chunk(span: tuple[int, int]) -> None:
+        rows.score(members[slice(*span)], diff, scores[slice(*span)])
 
     for _ in range(max_iterations):
-        team.map(partial(score_chunk, diff=diff), range(CHUNKS))
+        team.map(score_chunk, _spans(n, CHUNKS))
         n_moved = kmeans.assign_sides(scores, n_left, side, moved, work)
         if n_moved <= SETTLED * n:
             break
@@ -198,16 +203,14 @@ def _sample_direction(
 
 def _sum(rows: LabelRows, members: LabelArray, side: Sides, team: ThreadTeam) -> FloatArray:
     """Signed sum of some rows, (n_features,); partial sums are merged in a fixed order."""
-    n_chunks = SUM_CHUNKS if len(members) > FEW else 1
-    bounds = np.linspace(0, len(members), n_chunks + 1).astype(np.int64)
-    sums = np.zeros((n_chunks, rows.n_features), np.float32)
+    spans = _spans(len(members), SUM_CHUNKS if len(members) > FEW else 1)
 
-    def sum_chunk(chunk: int) -> None:
-        span = slice(bounds[chunk], bounds[chunk + 1])
-        rows.add(members[span], side[span], sums[chunk])
+    def sum_chunk(span: tuple[int, int]) -> FloatArray:
+        out = np.zeros(rows.n_features, np.float32)
+        rows.add(members[slice(*span)], side[slice(*span)], out)
+        return out
 
-    team.map(sum_chunk, range(n_chunks))
-    total: FloatArray = sums[0]
-    for chunk in range(1, n_chunks):
-        total += sums[chunk]
+    total, *others = team.map(sum_chunk, spans)
+    for other in others:
+        total += other
     return total

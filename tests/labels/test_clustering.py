@@ -42,7 +42,7 @@ def test_the_shape_of_the_tree():
 
 def test_equals_the_slow_twin():
     rows = embeddings()
-    tree = build_tree(rows, branching=2, max_leaf_size=20, seed=5)
+    tree = build_tree(rows, branching=2, max_leaf_size=20, min_weight=0, seed=5)
     plan = plan_splits(300, (2, 2, 2, 2), seed=5)
     order = reference.split_nodes(rows.toarray(), plan.nodes, 20, np.arange(300))
     np.testing.assert_array_equal(tree.slot_labels, order)
@@ -50,7 +50,8 @@ def test_equals_the_slow_twin():
 
 def test_sparse_and_dense_agree():
     rows = embeddings()
-    assert build_tree(rows, max_leaf_size=7) == build_tree(rows.toarray(), max_leaf_size=7)
+    sparse = build_tree(rows, max_leaf_size=7, min_weight=0)
+    assert sparse == build_tree(rows.toarray(), max_leaf_size=7)
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -145,16 +146,16 @@ def test_one_leaf_is_enough():
 def test_only_directions_count():
     rows = embeddings()
     scaled = rows.multiply(np.linspace(0.5, 9, 300)[:, None]).tocsr()
-    expected = build_tree(rows, max_leaf_size=10)
-    assert build_tree(scaled, max_leaf_size=10) == expected
+    expected = build_tree(rows, max_leaf_size=10, min_weight=0)
+    assert build_tree(scaled, max_leaf_size=10, min_weight=0) == expected
     assert build_tree(scaled.toarray(), max_leaf_size=10) == expected
 
 
 def test_other_types_and_formats_are_taken():
     rows = embeddings()
-    expected = build_tree(rows, max_leaf_size=10)
+    expected = build_tree(rows, max_leaf_size=10, min_weight=0)
     for other in (sp.csr_matrix(rows), rows.tocoo(), rows.astype(np.float64)):
-        assert build_tree(other, max_leaf_size=10) == expected
+        assert build_tree(other, max_leaf_size=10, min_weight=0) == expected
     assert build_tree(np.asfortranarray(rows.toarray()), max_leaf_size=10) == expected
 
 
@@ -163,6 +164,17 @@ def test_input_is_left_alone():
     before = rows.copy()
     build_tree(rows, max_leaf_size=10)
     assert (rows != before).nnz == 0
+
+
+def test_small_values_are_left_out_on_request():
+    rows = embeddings(n=200, density=0.3)
+    dust = sp.csr_array(np.full((200, 7), 1e-3 * np.arange(200)[:, None] / 200, np.float32))
+    dusty = sp.hstack([rows, dust], format="csr")
+    expected = build_tree(rows, max_leaf_size=10, min_weight=0.01)
+    assert build_tree(dusty, max_leaf_size=10, min_weight=0.01) == expected
+    assert build_tree(dusty, max_leaf_size=10, min_weight=0) != expected
+    with pytest.raises(ConfigError, match="min_weight must be from 0 to less than 1, got 1"):
+        build_tree(rows, min_weight=1)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
