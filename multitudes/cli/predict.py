@@ -30,6 +30,9 @@ def predict(
     threshold: Annotated[
         float | None, typer.Option("--threshold", help="Leave out labels with a lower score.")
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="With --text: show the words behind each label.")
+    ] = False,
     format: options.Format = None,
     on_error: options.OnError = "raise",
     read: options.Read = None,
@@ -51,6 +54,8 @@ def predict(
     tagger = Tagger.load(model)
     if text is not None:
         _show_texts(tagger, text, top_k, threshold, json=json)
+        if explain and not json:
+            _show_words(tagger, text, top_k, threshold)
         return
     assert data is not None
     with progress.shown(not quiet):
@@ -84,3 +89,13 @@ def _show_texts(
             typer.echo(text)
         rows = [[tag.label, f"{tag.score:.3f}"] for tag in tags]
         console().print(table(["label", "score"], rows) if rows else "(no labels)")
+
+
+def _show_words(tagger: Tagger, texts: list[str], top_k: int, threshold: float | None) -> None:
+    """The words that carried each label's score, level by level."""
+    for text, tags in zip(
+        texts, tagger.predict(texts, top_k=top_k, threshold=threshold), strict=True
+    ):
+        for tag in tags:
+            typer.echo()
+            typer.echo(tagger.explain(text, tag.label).table())

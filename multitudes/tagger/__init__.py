@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from multitudes.tagger.presets import PRESETS, Preset, choose
     from multitudes.tagger.settings import describe_settings, parse_settings
     from multitudes.tagger.tagger import Tag, Tagger
+    from multitudes.tagger.word_explanation import WordExplanation
 
 __all__ = [
     "PRESETS",
@@ -23,6 +24,7 @@ __all__ = [
     "Preset",
     "Tag",
     "Tagger",
+    "WordExplanation",
     "align",
     "choose",
     "describe_settings",
@@ -40,6 +42,7 @@ _HOMES = {
     "presets": ("PRESETS", "Preset", "choose"),
     "settings": ("describe_settings", "parse_settings"),
     "tagger": ("Tag", "Tagger"),
+    "word_explanation": ("WordExplanation",),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -18,9 +19,11 @@ from multitudes.store import State, Storable, build, load, save
 from multitudes.tagger.label_lists import label_matrix
 from multitudes.tagger.presets import AUTO, choose, preset
 from multitudes.tagger.settings import apply_settings, set_where_known
+from multitudes.tagger.word_explanation import WordExplanation
 from multitudes.types import Model, Predictions, Sparse
 
 BATCH = 4096  # instances scored at a time: enough to fill the threads, little memory
+SEARCHED_NAMES = 20_000  # label names compared with a misspelt one: more would take seconds
 
 
 class Tag(NamedTuple):
@@ -168,6 +171,24 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             np.concatenate([batch.scores for batch in batches]),
             len(self.labels_),
         )
+
+    def explain(self, text: Any, label: str) -> WordExplanation:
+        """Which words of a text (or columns of a row of X) carried the score of a label.
+
+        The explanation is of the score itself, so any label can be asked about, also one that was
+        not predicted.
+        """
+        self._check_fitted()
+        if label not in self.labels_:
+            near = get_close_matches(label, self.labels_[:SEARCHED_NAMES], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "labels_ lists them"
+            raise DataError(f"there is no label {label!r} among {len(self.labels_):,}: {hint}")
+        if not hasattr(self.model_, "explain"):
+            raise ConfigError(f"{type(self.model_).__name__} cannot explain its scores")
+        inputs = self._checked_inputs([text] if self.takes_texts_ else text)
+        X = self.features_.transform(inputs)
+        names = getattr(self.features_, "feature_names", None) or self.feature_names_
+        return WordExplanation.of(self.model_.explain(X, self.labels_.index(label)), label, names)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save as a model folder; an older model there is replaced in one step."""

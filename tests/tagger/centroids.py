@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,20 @@ class Centroids(BaseEstimator):
         scores = np.asarray(X @ self.means_.T) ** self.power
         scores = np.asarray(scores.todense()) if sp.issparse(scores) else scores
         return Predictions.from_csr(sp.csr_array(scores.astype(np.float32)), top_k)
+
+    def explain(self, X: Any, label: int) -> SimpleNamespace:
+        contributions = X.data * self.means_[label, X.indices]
+        order = np.argsort(-contributions)
+        margin = float(contributions.sum())
+        step = SimpleNamespace(
+            level=0,
+            features=X.indices[order],
+            contributions=contributions[order],
+            bias=0.0,
+            margin=margin,
+            score=margin,
+        )
+        return SimpleNamespace(score=margin, steps=[step])
 
     def to_state(self) -> State:
         return State("test-centroids", self.get_params(), {"means": self.means_})

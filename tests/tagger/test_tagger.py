@@ -166,6 +166,33 @@ def test_saving_with_an_unstorable_model_says_so(tmp_path):
         Tagger(Forgetful()).fit(TEXTS, LABELS).save(tmp_path / "model")
 
 
+def test_explain_gives_the_words_behind_a_score(tagger):
+    tag = tagger.predict(["red apple belt"], top_k=1)[0][0]
+    explanation = tagger.explain("red apple belt", tag.label)
+    (step,) = explanation.steps
+    assert explanation.score == pytest.approx(tag.score, rel=1e-5)
+    assert {word for word, _ in step.words} == {"red", "apple", "belt"}
+    assert step.words[0][0] == "red"
+    assert sum(value for _, value in step.words) + step.bias == pytest.approx(step.margin)
+    assert "red +" in explanation.table()
+    assert "2 others" in explanation.table(top=1)
+
+
+def test_explain_names_columns_of_x():
+    eye = sp.csr_array(np.eye(2, dtype=np.float32))
+    named = Dataset(Y=eye, X=eye, feature_names=["a", "b"])
+    for dataset, word in ((named, "b"), (Dataset(Y=eye, X=eye), "feature 1")):
+        tagger = Tagger(Centroids()).fit_dataset(dataset)
+        assert tagger.explain(eye[[1]], "1").steps[0].words == ((word, 1.0),)
+
+
+def test_explain_of_what_cannot_be_explained(tagger):
+    with pytest.raises(DataError, match="no label 'fruits' among 4: did you mean 'fruit'"):
+        tagger.explain("x", "fruits")
+    with pytest.raises(ConfigError, match="Forgetful cannot explain"):
+        Tagger(Forgetful()).fit(TEXTS, LABELS).explain("x", "fruit")
+
+
 def test_before_fit():
     for action in (lambda t: t.predict(["x"]), lambda t: t.to_state()):
         with pytest.raises(NotFittedError, match="call fit or load first"):
