@@ -148,7 +148,7 @@ def _sum_sparse(X: Sparse, by_label: Sparse, n_threads: int | None) -> sp.csr_ar
             indptr, columns, X.data, label_indptr[start : stop + 1] - first,
             instances[first:last], by_label.data[first:last], n_features, starts, indices, values,
         )  # fmt: skip
-        return starts, indices[: starts[-1]].copy(), values[: starts[-1]].copy()
+        return starts, indices[: starts[-1]], values[: starts[-1]]
 
     with ThreadTeam(n_threads) as team:
         blocks = team.map(sum_block, range(len(bounds) - 1))
