@@ -233,14 +233,17 @@ def two_means(
     n = len(side)
     scores, work = np.empty(n, np.float32), np.empty(n, np.float32)
     moved, moved_side = np.empty(n, np.int32), np.empty(n, np.uint8)
-    rows = np.arange(n).astype(np.int32)
+    rows = np.empty(n, np.int32)
     left = np.zeros(len(total), np.float32)
-    diff[:] = 0
-    side[:] = 0
-    side[first] = 1
-    add_rows(indptr, indices, values, rows[first : first + 1], side[first : first + 1], diff)
-    add_rows(indptr, indices, values, rows[second : second + 1], side[second : second + 1], diff)
-    side[first] = 0
+    for r in range(n):
+        rows[r] = r
+        side[r] = 0
+    for j in range(len(diff)):
+        diff[j] = 0
+    for k in range(indptr[first], indptr[first + 1]):
+        diff[indices[k]] += values[k]
+    for k in range(indptr[second], indptr[second + 1]):
+        diff[indices[k]] -= values[k]
     for iteration in range(max_iterations):
         score_rows(indptr, indices, values, rows, diff, scores)
         n_moved = assign_sides(scores, n_left, side, moved, work)
@@ -294,6 +297,7 @@ def split_nodes(
         )  # fmt: skip
         partition_rows(node, side, n_left, work)
         if len(diff) > 0 and i == len(nodes) - 1:
-            diff[:] = 0
+            for j in range(n_columns):
+                diff[j] = 0
             for t in range(used):
                 diff[columns[t]] = local_diff[t]

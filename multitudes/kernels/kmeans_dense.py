@@ -65,7 +65,8 @@ def two_means(
     moved, moved_side = np.empty(n, np.int32), np.ones(n, np.uint8)
     left, total = np.zeros(len(diff), np.float32), np.zeros(len(diff), np.float32)
     add_rows(matrix, rows, moved_side, total)
-    side[:] = 0
+    for r in range(n):
+        side[r] = 0
     for j in range(len(diff)):
         diff[j] = matrix[rows[first], j] - matrix[rows[second], j]
     for iteration in range(max_iterations):
