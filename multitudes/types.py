@@ -64,6 +64,17 @@ class Predictions:
         """Only the best `k` labels of each row."""
         return Predictions(self.labels[:, :k], self.scores[:, :k], self.n_labels)
 
+    def above(self, threshold: float | None) -> Predictions:
+        """Without the labels whose score is lower than `threshold`; None keeps all."""
+        if threshold is None:
+            return self
+        kept = self.scores >= threshold
+        return Predictions(
+            np.where(kept, self.labels, np.int32(NO_LABEL)),
+            np.where(kept, self.scores, np.float32(NO_SCORE)),
+            self.n_labels,
+        )
+
     def to_csr(self) -> sp.csr_array[Any]:
         """Scores as a sparse (n_instances, n_labels) array; missing entries are absent."""
         present = self.labels >= 0

@@ -181,7 +181,9 @@ def keep_children(
     """Rank the scored children of cluster g among those kept so far; returns the new count."""
     for block in range(n_blocks):
         at = (index.block_first[g] + block) * LANES
-        margin = fma(load(total, block * LANES), load(index.child_scale, at), load(index.child_bias, at))
+        margin = fma(
+            load(total, block * LANES), load(index.child_scale, at), load(index.child_bias, at)
+        )
         found = path_scores(margin, parent, kind, power, scratch)
         worst = scores[count - 1] if count == ids.size else np.float32(-np.inf)
         better = less_equal(splat(worst), found) & index.block_mask[index.block_first[g] + block]

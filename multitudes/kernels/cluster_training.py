@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 from numba import njit
 
 from multitudes.kernels.dual_descent import forget, gather

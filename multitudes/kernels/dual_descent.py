@@ -7,8 +7,8 @@ Each label k of a cluster is a binary problem over the same instances i,
 with the squared hinge or the hinge. Its dual has one variable per instance, and coordinate descent
 (Hsieh et al., ICML 2008) reads an instance, computes its margin, and moves one variable. Here the
 siblings move in step, 16 lanes at a time (`multitudes.kernels.lanes`): an instance is read once per
-epoch for all of them. A lane stops moving once its own projected gradients span less than `epsilon`,
-so a label's result does not depend on how long its siblings take.
+epoch for all of them. A lane stops moving once its own projected gradients span less than
+`epsilon`, so a label's result does not depend on how long its siblings take.
 
 Memory: the caller owns all buffers; IN is read, OUT is written, TMP is scratch.
 """
@@ -20,7 +20,6 @@ from numba import njit
 
 from multitudes.kernels.lanes import (
     LANES,
-    differs,
     fma,
     larger,
     less,

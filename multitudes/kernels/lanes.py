@@ -28,7 +28,7 @@ from numba.core.extending import intrinsic, models, overload, register_model
 LANES = 16
 
 
-class LanesType(types.Type):  # type: ignore[misc]
+class LanesType(types.Type):
     """The numba type of sixteen float32."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ _WORD = ir.IntType(LANES)
 
 
 @register_model(LanesType)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, fe_type: Any) -> None:
         super().__init__(manager, fe_type, _VECTOR)
 
@@ -159,7 +159,7 @@ smaller = _binary(_call("minnum"), "The smaller of a and b, lane by lane.")
 
 @intrinsic
 def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
-    """a * b + c with one rounding, lane by lane."""
+    """Multiply and add with one rounding, a * b + c, lane by lane."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _call("fma")(builder, *args)

@@ -114,7 +114,7 @@ def solve_logistic_lanes(
 
 @njit(nogil=True, cache=True)
 def add_row(first, last, local, value, bias, constant, step, w):
-    """w += step * x, for the 16 lanes of one row and its constant feature."""
+    """Add step * x to w, for the 16 lanes of one row and its constant feature."""
     store(w, constant, fma(splat(bias), step, load(w, constant)))
     for t in range(first, last):
         at = LANES * np.int64(local[t])

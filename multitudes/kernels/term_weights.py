@@ -7,9 +7,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def weigh_rows(  # type: ignore[no-untyped-def]
-    indptr, ids, counts, columns, weights, sublinear, out_indptr, out_indices, out_data
-):
+def weigh_rows(indptr, ids, counts, columns, weights, sublinear, out_indptr, out_indices, out_data):
     """Move counts to their columns, weigh them and sort each row by column.
 
     indptr       IN   int64 (n_rows + 1,)
@@ -52,7 +50,7 @@ def weigh_rows(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sort_keys(keys, n):  # type: ignore[no-untyped-def]
+def sort_keys(keys, n):
     """Sort keys[:n] in place; INOUT int64. Most rows are short: insertion beats a general sort."""
     if n > 48:
         keys[:n].sort()
@@ -67,7 +65,7 @@ def sort_keys(keys, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def normalize_rows(indptr, data):  # type: ignore[no-untyped-def]
+def normalize_rows(indptr, data):
     """Scale each row to Euclidean length 1, in place; a row of zeros stays.
 
     indptr  IN     int32 or int64 (n_rows + 1,)
@@ -84,7 +82,7 @@ def normalize_rows(indptr, data):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def term_totals(ids, counts, document_counts, total_counts):  # type: ignore[no-untyped-def]
+def term_totals(ids, counts, document_counts, total_counts):
     """In how many rows each term occurs, and how often in all.
 
     ids              IN     int32 (n_counts,), distinct within a row

@@ -41,7 +41,7 @@ class TermTable(NamedTuple):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def mix(value):  # type: ignore[no-untyped-def]
+def mix(value):
     """Spread a 64-bit value over all its bits (the finaliser of splitmix64)."""
     value = (value ^ (value >> np.uint64(30))) * MIX_1
     value = (value ^ (value >> np.uint64(27))) * MIX_2
@@ -49,13 +49,13 @@ def mix(value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def fold(gram_hash, token_hash):  # type: ignore[no-untyped-def]
+def fold(gram_hash, token_hash):
     """The hash of an n-gram with one more token at its end."""
     return mix(gram_hash ^ token_hash) * FNV_PRIME
 
 
 @njit(cache=True, nogil=True)
-def find_term(table, key, text, parts, first, last, insert):  # type: ignore[no-untyped-def]
+def find_term(table, key, text, parts, first, last, insert):
     """The id of one term: -1 if unknown, NO_ROOM if it should be inserted but the table is full.
 
     table   INOUT  TermTable
@@ -101,7 +101,7 @@ def find_term(table, key, text, parts, first, last, insert):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _same_bytes(table, term, text, parts, first, last):  # type: ignore[no-untyped-def]
+def _same_bytes(table, term, text, parts, first, last):
     n_parts = parts.shape[0]
     position, end = table.ends[term], table.ends[term + 1]
     for i in range(first, last):
@@ -120,7 +120,7 @@ def _same_bytes(table, term, text, parts, first, last):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True, inline="always")
-def add_to_row(term, row_start, n_out, ids, counts, where):  # type: ignore[no-untyped-def]
+def add_to_row(term, row_start, n_out, ids, counts, where):
     """Count `term` in the current row, which is ids[row_start:n_out]; returns the new n_out.
 
     `where` TMP int64 (n_terms,) holds each term's last place; it may hold anything at first,
@@ -137,7 +137,7 @@ def add_to_row(term, row_start, n_out, ids, counts, where):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True, inline="always")
-def class_at(text, position, classes):  # type: ignore[no-untyped-def]
+def class_at(text, position, classes):
     """(class, byte length) of the UTF-8 character at `position`."""
     byte = text[position]
     if byte < 0x80:
@@ -155,7 +155,7 @@ def class_at(text, position, classes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def count_words(  # type: ignore[no-untyped-def]
+def count_words(
     text, start, row, classes, ngrams, table, mode, n_columns, ids, counts, indptr, where
 ):
     """Count the word n-grams of each text, from byte `start` and row `row` on.
@@ -223,7 +223,7 @@ def count_words(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def count_characters(  # type: ignore[no-untyped-def]
+def count_characters(
     text, start, row, classes, ngrams, table, mode, n_columns, ids, counts, indptr, where
 ):
     """Count the character n-grams of each text inside its words, as `count_words` does for words.
@@ -285,7 +285,7 @@ def count_characters(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def insert_terms(table, pool, ends, joined_words, new_ids):  # type: ignore[no-untyped-def]
+def insert_terms(table, pool, ends, joined_words, new_ids):
     """Insert whole terms, as when two tables are merged or a stored vocabulary is opened.
 
     table         INOUT  TermTable with room for all of them
@@ -308,7 +308,7 @@ def insert_terms(table, pool, ends, joined_words, new_ids):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def fill_slots(hashes, n_terms, slots):  # type: ignore[no-untyped-def]
+def fill_slots(hashes, n_terms, slots):
     """Enter terms 0 .. n_terms - 1, known to differ, into empty slots.
 
     hashes  IN   uint64 (at least n_terms,)
@@ -324,7 +324,7 @@ def fill_slots(hashes, n_terms, slots):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def gather_terms(pool, ends, order, out_pool, out_ends):  # type: ignore[no-untyped-def]
+def gather_terms(pool, ends, order, out_pool, out_ends):
     """Copy terms in a new order.
 
     pool      IN   uint8, bytes of the terms

@@ -70,7 +70,9 @@ def checked_labels(Y: Any, *, n_instances: int, n_labels: int | None = None) -> 
         raise DataError("Y has no labels (0 columns): there is nothing to learn")
     _check_structure(Y, "Y")
     if Y.nnz and not np.isfinite(Y.data).all():
-        raise DataError("Y has NaN or infinite values: it must hold 1 where an instance has a label")
+        raise DataError(
+            "Y has NaN or infinite values: it must hold 1 where an instance has a label"
+        )
     if Y.nnz and Y.data.min() < 0:
         raise DataError("Y has negative values: it must hold 1 where an instance has a label")
     if not Y.has_canonical_format or (Y.nnz and Y.data.min() == 0):
@@ -92,6 +94,14 @@ def checked_weights(weights: npt.ArrayLike | None, n: int, name: str) -> FloatAr
     if not np.isfinite(array).all() or (array < 0).any():
         raise DataError(f"{name} must hold finite numbers >= 0")
     return array
+
+
+def checked_label(label: Any, n_labels: int) -> int:
+    """A label id of the model."""
+    whole = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
+    if not whole or not 0 <= label < n_labels:
+        raise DataError(f"label must be an id from 0 to {n_labels - 1:,}, got {label!r}")
+    return int(label)
 
 
 def checked_count(value: Any, name: str, *, at_least: int = 1) -> int:

@@ -56,6 +56,12 @@ def pattern_of(matrix: Sparse) -> Pattern:
     )
 
 
+def everywhere(n_instances: int) -> Pattern:
+    """Every instance belongs to the one cluster of the root's level."""
+    indptr = np.arange(n_instances + 1, dtype=np.int64)
+    return Pattern(indptr, np.zeros(n_instances, np.int32), 1)
+
+
 def children_by_level(labels: Pattern, tree: LabelTree) -> list[Pattern]:
     """For each level of the tree, which of its clusters' children each instance carries.
 

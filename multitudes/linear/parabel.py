@@ -1,4 +1,188 @@
 """Parabel: an ensemble of binary label trees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from multitudes.errors import ConfigError, NotFittedError
+from multitudes.labels import pifa
+from multitudes.linear.explanation import Explanation
+from multitudes.linear.inputs import checked_count, checked_features, checked_labels
+from multitudes.linear.scoring import scoring
+from multitudes.linear.solver_config import SolverConfig
 from multitudes.linear.xr_linear import XRLinear
-class Parabel(XRLinear):
-    """x."""
+from multitudes.scores.ensemble import average
+from multitudes.store import State
+from multitudes.types import Predictions, Sparse
+
+# Labels each tree lists for the average; a label outside would need to lead in another tree.
+CANDIDATES = 100
+
+
+class Parabel(BaseEstimator):  # type: ignore[misc]
+    """Binary trees from different starts, whose scores are averaged.
+
+    Parameters
+    ----------
+    n_trees : int
+    branching : int
+        Children per cluster; 2 is Parabel's.
+    max_leaf_size : int
+        Labels per leaf at most.
+    beam_width : int
+        Clusters kept per level when predicting.
+    score : str
+        'l3-hinge' (or l1, l2, ...) or 'sigmoid'; raw margins cannot be averaged.
+    solver : SolverConfig, optional
+        How rankers are trained.
+    weights : str
+        'float16', 'float32' or 'int8': how weights are kept, in memory and on disk.
+    checkpoint : path, optional
+        Keep finished levels here while fitting, see `XRLinear`.
+    seed : int
+        The trees take seed, seed + 1, ...
+    n_threads : int, optional
+        All cores by default.
+    verbose : bool
+        Show progress on stderr.
+
+    Attributes
+    ----------
+    trees_ : list of XRLinear
+
+    References
+    ----------
+    Prabhu, Kag, Harsola, Agrawal and Varma, Parabel, WWW 2018.
+    """
+
+    def __init__(
+        self,
+        n_trees: int = 3,
+        branching: int = 2,
+        max_leaf_size: int = 100,
+        beam_width: int = 10,
+        score: str = "l3-hinge",
+        solver: SolverConfig | None = None,
+        weights: str = "float16",
+        checkpoint: str | Path | None = None,
+        seed: int = 0,
+        n_threads: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_trees = n_trees
+        self.branching = branching
+        self.max_leaf_size = max_leaf_size
+        self.beam_width = beam_width
+        self.score = score
+        self.solver = solver
+        self.weights = weights
+        self.checkpoint = checkpoint
+        self.seed = seed
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(self, X: Any, Y: Sparse, *, label_embeddings: Any = None) -> Self:
+        """Train every tree; parameters as in `XRLinear.fit`."""
+        n_trees = checked_count(self.n_trees, "n_trees")
+        if not scoring(self.score).exponentiate:
+            raise ConfigError(f"score {self.score!r} cannot be averaged: use a hinge or sigmoid")
+        X = checked_features(X)
+        Y = checked_labels(Y, n_instances=X.shape[0])
+        if label_embeddings is None:
+            label_embeddings = pifa(X, Y, n_threads=self.n_threads)
+        trees = [self._tree(self.seed + i) for i in range(n_trees)]
+        for tree in trees:
+            tree.fit(X, Y, label_embeddings=label_embeddings)
+        self._set_learned(trees)
+        return self
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        top_k: int = 5,
+        beam_width: int | None = None,
+        threshold: float | None = None,
+        labels: npt.ArrayLike | None = None,
+    ) -> Predictions:
+        """The best labels of each instance; parameters as in `XRLinear.predict`."""
+        self._check_fitted()
+        top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
+        X = checked_features(X, n_features=self.n_features_in_)
+        width = max(top_k, CANDIDATES)
+        found = [
+            tree.predict(X, top_k=width, beam_width=beam_width, labels=labels)
+            for tree in self.trees_
+        ]
+        return average(found, top_k=top_k).above(threshold)
+
+    def explain(self, x: Any, label: int) -> list[Explanation]:
+        """Why a label got its score in each tree; see `XRLinear.explain`."""
+        self._check_fitted()
+        return [tree.explain(x, label) for tree in self.trees_]
+
+    def partial_fit(self, X: Any, Y: Sparse) -> Self:
+        """Learn from further instances; see `XRLinear.partial_fit`."""
+        if not hasattr(self, "trees_"):
+            return self.fit(X, Y)
+        self._set_learned([tree.partial_fit(X, Y) for tree in self.trees_])
+        return self
+
+    def add_labels(self, X: Any, Y: Sparse, *, label_features: Any = None) -> Self:
+        """Add labels to every tree; see `XRLinear.add_labels`."""
+        self._check_fitted()
+        self._set_learned(
+            [tree.add_labels(X, Y, label_features=label_features) for tree in self.trees_]
+        )
+        return self
+
+    def remove_labels(self, labels: npt.ArrayLike) -> Self:
+        """Drop labels from every tree; see `XRLinear.remove_labels`."""
+        self._check_fitted()
+        self._set_learned([tree.remove_labels(labels) for tree in self.trees_])
+        return self
+
+    def to_state(self) -> State:
+        """Settings, and the trees as parts."""
+        self._check_fitted()
+        config = {"n_trees": self.n_trees}
+        parts = {f"tree-{i}": tree.to_state() for i, tree in enumerate(self.trees_)}
+        return State("parabel", config, parts=parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """A fitted ensemble again."""
+        trees = [XRLinear.from_state(state.parts[f"tree-{i}"]) for i in range(len(state.parts))]
+        own = set(cls().get_params(deep=False))
+        shared = {k: v for k, v in trees[0].get_params(deep=False).items() if k in own}
+        model = cls(**{**shared, "n_trees": state.config["n_trees"]})
+        model._set_learned(trees)
+        return model
+
+    def _tree(self, seed: int) -> XRLinear:
+        return XRLinear(
+            branching=self.branching,
+            max_leaf_size=self.max_leaf_size,
+            beam_width=self.beam_width,
+            score=self.score,
+            solver=self.solver,
+            weights=self.weights,
+            checkpoint=self.checkpoint,
+            seed=seed,
+            n_threads=self.n_threads,
+            verbose=self.verbose,
+        )
+
+    def _set_learned(self, trees: list[XRLinear]) -> None:
+        self.trees_ = trees
+        self.n_features_in_, self.n_labels_ = trees[0].n_features_in_, trees[0].n_labels_
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "trees_"):
+            raise NotFittedError(
+                "this Parabel has not learned anything yet: call fit or load first"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import NamedTuple
 
@@ -24,6 +25,16 @@ class Scoring(NamedTuple):
     kind: int
     power: int
     exponentiate: bool
+
+    def of_margin(self, margin: float) -> float:
+        """The score of a single margin, as it enters the product (or, raw, the sum)."""
+        if self.kind == HINGE:
+            log_score = -(max(0.0, 1.0 - margin) ** self.power)
+        elif self.kind == SIGMOID:
+            log_score = -float(np.logaddexp(0.0, -margin))
+        else:
+            log_score = margin
+        return math.exp(log_score) if self.exponentiate else log_score
 
     def finish(self, path_scores: FloatArray) -> FloatArray:
         """From the kernels' sums of logarithms to what the user sees."""

@@ -87,7 +87,7 @@ class SearchIndex:
         return labels, scoring.finish(scores)
 
     def allow(self, tree: LabelTree, labels: npt.ArrayLike) -> npt.NDArray[np.int32]:
-        """The `block_mask` under which only the given labels, and clusters above them, are found."""
+        """The `block_mask` under which only the given labels are found."""
         kept = np.zeros(tree.n_labels, bool)
         kept[np.asarray(labels)] = True
         masks = []
@@ -100,16 +100,14 @@ class SearchIndex:
         return np.concatenate(masks[::-1])
 
     def _row_of(self) -> npt.NDArray[np.int32]:
-        """This thread's map from feature to row; every search leaves it all -1."""
+        """The calling thread's map from feature to row; every search leaves it all -1."""
         if not hasattr(self._local, "row_of"):
             self._local.row_of = np.full(self.n_features, -1, np.int32)
         row_of: npt.NDArray[np.int32] = self._local.row_of
         return row_of
 
 
-def build_arrays(
-    tree: LabelTree, levels: Sequence[LevelWeights], n_features: int
-) -> SearchArrays:
+def build_arrays(tree: LabelTree, levels: Sequence[LevelWeights], n_features: int) -> SearchArrays:
     """Expand all levels into the arrays that the kernels read."""
     depth = len(levels)
     offsets = [tree.offsets[level] for level in range(depth)]

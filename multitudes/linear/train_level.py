@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from multitudes.kernels.lanes import LANES
 from multitudes.kernels.logistic_descent import solve_logistic_lanes
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.linear.level_labels import Pattern
-from multitudes.linear.level_weights import Chunk, LevelWeights, join_parts
+from multitudes.linear.level_weights import Chunk, LevelWeights, ends, join_parts
 from multitudes.linear.solver_config import SolverConfig
 from multitudes.progress import track
 from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
@@ -24,6 +25,8 @@ from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
 # A cluster worth more than this share of its level is cut, so that no thread works on alone at the
 # end. A constant, not the number of threads: the same cuts, and so the same weights, everywhere.
 LARGEST_SHARE = 1 / 64
+# Nor may the weights under training of one task outgrow this.
+LARGEST_BYTES = 64 << 20
 
 
 class Task(NamedTuple):
@@ -66,9 +69,7 @@ class TrainingSet:
         if len(filled):
             square[filled] = np.add.reduceat(data * data, indptr[filled])
         weight = np.ones(n, np.float32) if weight is None else weight
-        return cls(
-            indptr, X.indices.astype(np.int32, copy=False), data, square, weight, X.shape[1]
-        )
+        return cls(indptr, X.indices.astype(np.int32, copy=False), data, square, weight, X.shape[1])
 
 
 def train_level(
@@ -116,10 +117,19 @@ def train_clusters(
     seed: int = 0,
     team: ThreadTeam,
     description: str = "training",
+    from_children: IntArray | None = None,
+    start: Sequence[Chunk] | None = None,
 ) -> list[Chunk]:
-    """Train some clusters of a level; returns their chunks in the order of `clusters`."""
-    n_children = int(offsets[-1])
-    weight = np.ones(n_children, np.float32) if label_weight is None else label_weight
+    """Train some clusters of a level; returns their chunks in the order of `clusters`.
+
+    Parameters
+    ----------
+    from_children : int array (len(clusters),), optional
+        Train only the children from this one on, counted within each cluster.
+    start : sequence of Chunk, one per cluster of the level, optional
+        Old weights: rankers start there and are held to them instead of to zero.
+    """
+    weight = np.ones(int(offsets[-1]), np.float32) if label_weight is None else label_weight
     cost_positive = (solver.cost * solver.positive_weight * weight).astype(np.float32)
     cost_negative = (solver.cost * solver.negative_weight * weight).astype(np.float32)
     lengths = np.diff(training.indptr)
@@ -127,7 +137,9 @@ def train_clusters(
     n_members = np.diff(members.indptr)[clusters]
     gathered = sizes[2 * n_members <= len(lengths)]
     room = int(gathered.max(initial=0))
-    tasks, costs = cut_tasks(sizes, n_members, np.diff(offsets)[clusters])
+    n_children = np.diff(offsets)[clusters]
+    first = np.zeros_like(n_children) if from_children is None else from_children
+    tasks, costs = cut_tasks(sizes, n_members, first, n_children, training.n_features)
     local = threading.local()
 
     def run(number: int) -> Chunk:
@@ -138,10 +150,11 @@ def train_clusters(
         w, features = train_children(
             training, carried, members.row(cluster), int(offsets[cluster]), task,
             costs=(cost_positive, cost_negative), solver=solver, seed=seed_of(seed, cluster),
-            scratch=local.scratch,
+            scratch=local.scratch, start=None if start is None else start[cluster],
         )  # fmt: skip
         progress.advance(costs[number])
-        return kept_weights(w, features, task, solver)
+        chunk = kept_weights(w, features, task, solver)
+        return chunk if start is None else with_untouched(chunk, start[cluster], features, task)
 
     longest_first = np.argsort(-np.array(costs), kind="stable")
     with track(description, total=float(sum(costs)), unit="steps") as progress:
@@ -164,6 +177,7 @@ def train_children(
     solver: SolverConfig,
     seed: int,
     scratch: Scratch,
+    start: Chunk | None = None,
 ) -> tuple[FloatArray, npt.NDArray[np.int32]]:
     """Train some children of one cluster.
 
@@ -186,11 +200,14 @@ def train_children(
     )  # fmt: skip
     local = scratch.local if gathered else training.indices
     value = scratch.value if gathered else training.data
-    solve = solve_logistic_lanes if solver.loss == "logistic" else solve_lanes
+    solve: Any = solve_logistic_lanes if solver.loss == "logistic" else solve_lanes
     squared = () if solver.loss == "logistic" else (solver.loss == "squared-hinge",)
     n_children = task.to_child - task.from_child
     n_blocks = -(-n_children // LANES)
+    features = scratch.feature_of[:n_local]
     w = np.zeros((n_blocks, (n_local + 1) * LANES), np.float32)
+    if start is not None:
+        fill_start(w, features, start, task, solver)
     alpha, order = np.empty(n * LANES, np.float32), np.empty(n, np.int32)
     mask = np.empty(n, np.int32)
     for block in range(n_blocks):
@@ -204,7 +221,31 @@ def train_children(
             np.float32(solver.bias), np.float32(solver.epsilon), solver.max_epochs,
             np.int32((1 << count) - 1), scrambled(seed + first), n_local, w[block], alpha, order,
         )  # fmt: skip
-    return w, scratch.feature_of[:n_local]
+    return w, features
+
+
+def fill_start(
+    w: FloatArray,
+    features: npt.NDArray[np.int32],
+    start: Chunk,
+    task: Task,
+    solver: SolverConfig,
+) -> None:
+    """Write the old weights of the children of a task into w."""
+    n_local = len(features)
+    order = np.argsort(features)
+    feature = np.repeat(start.row_feature, np.diff(start.row_entry))
+    place = np.minimum(np.searchsorted(features, feature, sorter=order), max(n_local - 1, 0))
+    child = start.entry_child.astype(np.int64) - task.from_child
+    inside = (child >= 0) & (child < task.to_child - task.from_child)
+    if n_local:
+        inside &= features[order[place]] == feature
+        at = order[place][inside] * LANES + child[inside] % LANES
+        w[child[inside] // LANES, at] = start.entry_value[inside]
+    if solver.bias:
+        own = np.arange(task.to_child - task.from_child)
+        bias = start.bias[task.from_child : task.to_child] / np.float32(solver.bias)
+        w[own // LANES, n_local * LANES + own % LANES] = bias
 
 
 def one_block(values: FloatArray, first: int, count: int) -> FloatArray:
@@ -247,20 +288,34 @@ def kept_weights(
     return chunk
 
 
+def with_untouched(chunk: Chunk, old: Chunk, features: npt.NDArray[np.int32], task: Task) -> Chunk:
+    """A retrained chunk with the old weights of the features that training did not see."""
+    row = np.repeat(np.arange(len(old.row_feature)), np.diff(old.row_entry))
+    feature = old.row_feature[row]
+    child = old.entry_child.astype(np.int32)
+    kept = ~np.isin(feature, features) & (child >= task.from_child) & (child < task.to_child)
+    row_feature, counts = np.unique(feature[kept], return_counts=True)
+    no_children = np.zeros(0, np.float32)
+    untouched = Chunk(row_feature, ends(counts), child[kept], old.entry_value[kept], no_children)
+    return join_parts([chunk, untouched])
+
+
 def cut_tasks(
-    sizes: IntArray, n_members: IntArray, n_children: IntArray
+    sizes: IntArray, n_members: IntArray, first: IntArray, n_children: IntArray, n_features: int
 ) -> tuple[list[Task], list[float]]:
     """The tasks of a level and what each costs: values read, times blocks of 16 children."""
-    n_blocks = -(-n_children // LANES)
+    n_blocks = -(-(n_children - first) // LANES)
     costs = (sizes + n_members) * n_blocks
     limit = max(float(costs.sum()) * LARGEST_SHARE, 1.0)
     tasks, task_costs = [], []
     for cluster, cost in enumerate(costs):
         blocks = int(n_blocks[cluster])
-        n_parts = max(1, min(blocks, int(np.ceil(cost / limit))))
-        bounds = np.linspace(0, blocks, n_parts + 1).astype(int) * LANES
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
-            tasks.append(Task(cluster, int(start), min(int(stop), int(n_children[cluster]))))
+        block_bytes = LANES * 4 * (min(n_features, int(sizes[cluster])) + 1)
+        n_parts = max(np.ceil(cost / limit), np.ceil(blocks * block_bytes / LARGEST_BYTES), 1)
+        bounds = np.linspace(0, blocks, min(int(n_parts), max(blocks, 1)) + 1).astype(int) * LANES
+        for start, stop in zip(bounds[:-1] + first[cluster], bounds[1:], strict=True):
+            stop = min(int(stop + first[cluster]), int(n_children[cluster]))
+            tasks.append(Task(cluster, int(start), stop))
             task_costs.append(float(cost) * (stop - start) / max(blocks * LANES, 1) + 1)
     return tasks, task_costs
 

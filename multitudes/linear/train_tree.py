@@ -9,8 +9,10 @@ import numpy as np
 from multitudes.errors import DataError
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
-from multitudes.linear.level_labels import Pattern, children_by_level, pattern_of
+from multitudes.linear.checkpoint import Checkpoint
+from multitudes.linear.level_labels import Pattern, children_by_level, everywhere, pattern_of
 from multitudes.linear.level_weights import LevelWeights, ends
+from multitudes.linear.memory import check_memory
 from multitudes.linear.scoring import scoring
 from multitudes.linear.search_index import SearchIndex
 from multitudes.linear.solver_config import SolverConfig
@@ -37,14 +39,21 @@ class TreeTask:
     seed: int = 0
 
 
-def train_tree(task: TreeTask, tree: LabelTree, team: ThreadTeam) -> list[LevelWeights]:
-    """The weights of every level."""
+def train_tree(
+    task: TreeTask, tree: LabelTree, team: ThreadTeam, checkpoint: Checkpoint
+) -> list[LevelWeights]:
+    """The weights of every level; levels that the checkpoint already has are taken from there."""
     X, Y, weight = _weighted_part(task)
     training = TrainingSet.of(X, weight)
     carried = children_by_level(pattern_of(Y), tree)
-    extra = _hard_negatives(task, tree, X.shape[0])
+    check_memory(X, tree, carried, team.n_threads)
+    extra = _hard_negatives(task, tree)
     levels: list[LevelWeights] = []
     for level in range(tree.depth):
+        finished = checkpoint.level(level)
+        if finished is not None:
+            levels.append(finished)
+            continue
         members = _members(task, tree, level, levels, X, carried, extra)
         trained = train_level(
             training,
@@ -58,6 +67,7 @@ def train_tree(task: TreeTask, tree: LabelTree, team: ThreadTeam) -> list[LevelW
             description=f"training level {level + 1} of {tree.depth}",
         )
         levels.append(trained.converted(task.weights, tree.offsets[level]))
+        checkpoint.keep(f"level-{level}", levels[-1])
     return levels
 
 
@@ -71,9 +81,8 @@ def _members(
     extra: list[Pattern] | None,
 ) -> Pattern:
     """(n_instances, n_clusters): which clusters of a level each instance teaches."""
-    n = X.shape[0]
     if level == 0:
-        return Pattern(np.arange(n + 1, dtype=np.int64), np.zeros(n, np.int32), 1)
+        return everywhere(X.shape[0])
     members = carried[level - 1]
     if task.negatives != "sibling":
         matched = _matched(task, tree, levels, X)
@@ -93,7 +102,7 @@ def _matched(task: TreeTask, tree: LabelTree, levels: list[LevelWeights], X: Spa
     return Pattern(ends(present.sum(axis=1)), found[present], tree.n_clusters(len(levels)))
 
 
-def _hard_negatives(task: TreeTask, tree: LabelTree, n: int) -> list[Pattern] | None:
+def _hard_negatives(task: TreeTask, tree: LabelTree) -> list[Pattern] | None:
     if task.hard_negatives is None:
         return None
     given = task.hard_negatives.tocsr()

@@ -17,6 +17,7 @@ _HOMES = {
     "xr-linear": "multitudes.linear:XRLinear",
     "parabel": "multitudes.linear:Parabel",
     "one-vs-all": "multitudes.linear:OneVsAll",
+    "level-weights": "multitudes.linear.level_weights:LevelWeights",
     "label-tree": "multitudes.labels:LabelTree",
     "tfidf": "multitudes.features:TfidfFeatures",
     "hashing-features": "multitudes.features:HashingFeatures",

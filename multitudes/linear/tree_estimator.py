@@ -1,0 +1,300 @@
+"""What all models made of one label tree share: fit, predict, explain, update, save."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from multitudes import progress
+from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.kernels.threads import ThreadTeam
+from multitudes.labels import LabelTree
+from multitudes.linear.checkpoint import Checkpoint, fingerprint
+from multitudes.linear.explanation import Explanation, explain
+from multitudes.linear.inputs import (
+    checked_count,
+    checked_features,
+    checked_label,
+    checked_labels,
+    checked_weights,
+)
+from multitudes.linear.level_weights import WEIGHT_TYPES, LevelWeights
+from multitudes.linear.scoring import scoring
+from multitudes.linear.search_index import SearchIndex
+from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.train_tree import NEGATIVES, TreeTask, train_tree
+from multitudes.linear.update import add_labels, refit_clusters, remove_labels
+from multitudes.store import State
+from multitudes.types import Predictions, Sparse
+
+# Settings that do not change what is learned, and of those the ones that belong to a machine.
+_NOT_IN_RESULT = {"checkpoint", "n_threads", "verbose", "warm_start"}
+_NOT_SAVED = {*_NOT_IN_RESULT, "tree"}
+
+
+class TreeEstimator(BaseEstimator):  # type: ignore[misc]
+    """A label tree whose clusters rank their children; subclasses say how the tree is made.
+
+    A subclass has the settings `beam_width`, `score`, `negatives`, `solver`, `weights`,
+    `checkpoint`, `seed`, `n_threads` and `verbose`, a `kind` for the store, and `_make_tree`.
+
+    Attributes
+    ----------
+    tree_ : LabelTree
+    levels_ : list of LevelWeights
+        From the root down.
+    n_features_in_ : int
+    n_labels_ : int
+    """
+
+    kind: str
+    beam_width: int
+    score: str
+    negatives: str
+    solver: SolverConfig | None
+    weights: str
+    checkpoint: str | Path | None
+    seed: int
+    n_threads: int | None
+    verbose: bool
+    _index: SearchIndex | None
+
+    def fit(
+        self,
+        X: Any,
+        Y: Sparse,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        label_weight: npt.ArrayLike | None = None,
+        hard_negatives: Sparse | None = None,
+        label_embeddings: Any = None,
+    ) -> Self:
+        """Build the tree and train its rankers.
+
+        Parameters
+        ----------
+        X : CSR or array (n_instances, n_features)
+        Y : CSR (n_instances, n_labels)
+            1 where an instance has a label.
+        sample_weight : array (n_instances,), optional
+            Factor on the cost of each instance; 0 leaves it out.
+        label_weight : array (n_labels,), optional
+            Factor on the cost of each label.
+        hard_negatives : CSR (n_instances, n_labels), optional
+            Labels an instance looks like but does not have; it then also teaches their clusters.
+        label_embeddings : CSR or array (n_labels, any), optional
+            What the tree is built from; PIFA of X and Y by default.
+        """
+        self._check_settings()
+        X = checked_features(X)
+        Y = checked_labels(Y, n_instances=X.shape[0])
+        task = TreeTask(
+            X,
+            Y,
+            solver=self.solver or SolverConfig(),
+            negatives=self.negatives,
+            hard_negatives=hard_negatives,
+            sample_weight=checked_weights(sample_weight, X.shape[0], "sample_weight"),
+            label_weight=checked_weights(label_weight, Y.shape[1], "label_weight"),
+            beam_width=self.beam_width,
+            score=self.score,
+            weights=self.weights,
+            seed=self.seed,
+        )
+        checkpoint = self._checkpoint(X, Y)
+        with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
+            tree = checkpoint.tree()
+            if tree is None:
+                tree = self._make_tree(X, Y, label_embeddings)
+                checkpoint.keep("tree", tree)
+            levels = train_tree(task, tree, team, checkpoint)
+        self._set_learned(tree, levels, X.shape[1])
+        checkpoint.clear()
+        return self
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        top_k: int = 5,
+        beam_width: int | None = None,
+        threshold: float | None = None,
+        labels: npt.ArrayLike | None = None,
+    ) -> Predictions:
+        """The best labels of each instance.
+
+        Parameters
+        ----------
+        X : CSR or array (n_instances, n_features)
+        top_k : int
+            At most so many labels per instance; fewer where the leaves reached hold fewer.
+        beam_width : int, optional
+            Instead of the model's own; a larger one is slower and misses less.
+        threshold : float, optional
+            Leave out labels whose score is lower.
+        labels : array of label ids, optional
+            Only these may be predicted.
+        """
+        self._check_fitted()
+        top_k = checked_count(top_k, "top_k")
+        width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
+        X = checked_features(X, n_features=self.n_features_in_)
+        index = self.index()
+        found, scores = index.search(
+            X,
+            top_k=min(top_k, self.n_labels_),
+            beam_width=min(width, self.tree_.n_leaves),
+            scoring=scoring(self.score),
+            n_threads=self.n_threads,
+            allowed=None if labels is None else index.allow(self.tree_, labels),
+        )
+        return Predictions(found, scores, self.n_labels_).above(threshold)
+
+    def explain(self, x: Any, label: int) -> Explanation:
+        """Why a label got its score: the features that carried it at each level of the path.
+
+        Parameters
+        ----------
+        x : CSR or array (1, n_features)
+        label : int
+        """
+        self._check_fitted()
+        x = checked_features(x, n_features=self.n_features_in_, name="x")
+        if x.shape[0] != 1:
+            raise DataError(f"explain takes one instance at a time, got {x.shape[0]} rows")
+        label = checked_label(label, self.n_labels_)
+        return explain(self.tree_, self.levels_, x, label, scoring(self.score))
+
+    def partial_fit(self, X: Any, Y: Sparse) -> Self:
+        """Learn from further instances of known labels; only the clusters they touch change.
+
+        The old instances are not needed: each touched ranker moves as little as the new ones ask
+        for (it is trained towards its old weights instead of towards zero). A first call is `fit`.
+        """
+        if not hasattr(self, "tree_"):
+            return self.fit(X, Y)
+        X = checked_features(X, n_features=self.n_features_in_)
+        Y = checked_labels(Y, n_instances=X.shape[0], n_labels=self.n_labels_)
+        with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
+            levels = refit_clusters(
+                self.tree_, self.levels_, X, Y,
+                solver=self.solver or SolverConfig(), weights=self.weights, seed=self.seed,
+                team=team,
+            )  # fmt: skip
+        self._set_learned(self.tree_, levels, self.n_features_in_)
+        return self
+
+    def add_labels(self, X: Any, Y: Sparse, *, label_features: Any = None) -> Self:
+        """Add labels without retraining the others.
+
+        Each new label goes to the leaf where the tree already leads most of its instances, and
+        only its own ranker is trained, against the leaf's instances.
+
+        Parameters
+        ----------
+        X : CSR or array (n_instances, n_features)
+            Old instances may be among them; they are what the new labels are told apart from.
+        Y : CSR (n_instances, n_labels + n_new)
+            The columns from `n_labels_` on are the new labels.
+        label_features : CSR or array (n_new, n_features), optional
+            Features of each new label's text; they lead labels without instances to a leaf.
+        """
+        self._check_fitted()
+        X = checked_features(X, n_features=self.n_features_in_)
+        Y = checked_labels(Y, n_instances=X.shape[0])
+        n_new = Y.shape[1] - self.n_labels_
+        if n_new < 1:
+            raise DataError(
+                f"Y has {Y.shape[1]:,} labels, of which the model already has {self.n_labels_:,}: "
+                "the new labels are the columns beyond"
+            )
+        if label_features is not None:
+            label_features = checked_features(
+                label_features, n_features=self.n_features_in_, name="label_features"
+            )
+        with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
+            tree, levels = add_labels(
+                self.tree_, self.levels_, X, Y, label_features,
+                solver=self.solver or SolverConfig(), weights=self.weights,
+                scoring=scoring(self.score), seed=self.seed, team=team,
+            )  # fmt: skip
+        self._set_learned(tree, levels, self.n_features_in_)
+        return self
+
+    def remove_labels(self, labels: npt.ArrayLike) -> Self:
+        """Drop labels; those that stay keep their order and are numbered anew from 0."""
+        self._check_fitted()
+        dropped = {checked_label(label, self.n_labels_) for label in np.atleast_1d(labels).tolist()}
+        if len(dropped) == self.n_labels_:
+            raise DataError("all labels would be removed: a model needs at least one")
+        tree, levels = remove_labels(self.tree_, self.levels_, np.array(sorted(dropped), np.int64))
+        self._set_learned(tree, levels, self.n_features_in_)
+        return self
+
+    def index(self) -> SearchIndex:
+        """The layout that prediction reads; built on first use."""
+        if self._index is None:
+            self._index = SearchIndex(self.tree_, self.levels_, self.n_features_in_)
+        return self._index
+
+    def to_state(self) -> State:
+        """Settings, tree and levels; paths and machine settings stay behind."""
+        self._check_fitted()
+        config = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_SAVED}
+        config["solver"] = (self.solver or SolverConfig()).to_dict()
+        parts = {f"level-{i}": level.to_state() for i, level in enumerate(self.levels_)}
+        return State(
+            self.kind,
+            {**config, "n_features": self.n_features_in_},
+            parts={"tree": self.tree_.to_state(), **parts},
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """A fitted model again; its arrays may be memory maps."""
+        config = dict(state.config)
+        n_features = config.pop("n_features")
+        config["solver"] = SolverConfig.from_dict(config["solver"])
+        model = cls(**config)
+        tree = LabelTree.from_state(state.parts["tree"])
+        levels = [LevelWeights.from_state(state.parts[f"level-{i}"]) for i in range(tree.depth)]
+        model._set_learned(tree, levels, n_features)
+        return model
+
+    def _make_tree(self, X: Sparse, Y: Sparse, label_embeddings: Any) -> LabelTree:
+        raise TypeError(f"{type(self).__name__} does not say how its tree is made")
+
+    def _checkpoint(self, X: Sparse, Y: Sparse) -> Checkpoint:
+        if self.checkpoint is None:
+            return Checkpoint(None, "")
+        settings = self.get_params(deep=False)
+        return Checkpoint(
+            self.checkpoint,
+            fingerprint(X, Y, {k: v for k, v in settings.items() if k not in _NOT_IN_RESULT}),
+        )
+
+    def _set_learned(self, tree: LabelTree, levels: list[LevelWeights], n_features: int) -> None:
+        self.tree_, self.levels_ = tree, levels
+        self.n_features_in_, self.n_labels_ = int(n_features), tree.n_labels
+        self._index = None
+
+    def _check_settings(self) -> None:
+        checked_count(self.beam_width, "beam_width")
+        checked_count(self.seed, "seed", at_least=0)
+        scoring(self.score)
+        if self.negatives not in NEGATIVES:
+            raise ConfigError(f"negatives must be one of {NEGATIVES}, got {self.negatives!r}")
+        if self.weights not in WEIGHT_TYPES:
+            raise ConfigError(f"weights must be one of {WEIGHT_TYPES}, got {self.weights!r}")
+        if self.solver is not None and not isinstance(self.solver, SolverConfig):
+            raise ConfigError(f"solver must be a SolverConfig, got {self.solver!r}")
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "tree_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} has not learned anything yet: call fit or load first"
+            )

@@ -1,0 +1,189 @@
+"""Change a trained tree in place of training it again: new instances, new labels, fewer labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from multitudes.kernels.threads import ThreadTeam
+from multitudes.labels import LabelTree
+from multitudes.linear.level_labels import children_by_level, everywhere, pattern_of
+from multitudes.linear.level_weights import Chunk, LevelWeights, ends, join_parts
+from multitudes.linear.scoring import Scoring
+from multitudes.linear.search_index import SearchIndex
+from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.train_level import TrainingSet, train_clusters
+from multitudes.types import IntArray, Sparse
+
+
+def refit_clusters(
+    tree: LabelTree,
+    levels: Sequence[LevelWeights],
+    X: Sparse,
+    Y: Sparse,
+    *,
+    solver: SolverConfig,
+    weights: str,
+    seed: int,
+    team: ThreadTeam,
+) -> list[LevelWeights]:
+    """Train the clusters that new instances touch, starting from and held to their old weights."""
+    training = TrainingSet.of(X)
+    carried = children_by_level(pattern_of(Y), tree)
+    updated = []
+    for level, old in enumerate(levels):
+        members = carried[level - 1] if level else everywhere(X.shape[0])
+        by_cluster = members.transposed()
+        touched = np.flatnonzero(np.diff(by_cluster.indptr))
+        offsets = tree.offsets[level]
+        chunks = [old.chunk(c, int(a), int(b - a)) for c, (a, b) in enumerate(pairs(offsets))]
+        trained = train_clusters(
+            training, carried[level], by_cluster, offsets, touched,
+            solver=solver, seed=seed + level, team=team, description=f"updating level {level + 1}",
+            start=chunks,
+        )  # fmt: skip
+        for cluster, chunk in zip(touched.tolist(), trained, strict=True):
+            chunks[cluster] = chunk
+        updated.append(LevelWeights.from_chunks(chunks).converted(weights, offsets))
+    return updated
+
+
+def add_labels(
+    tree: LabelTree,
+    levels: Sequence[LevelWeights],
+    X: Sparse,
+    Y: Sparse,
+    label_features: Sparse | None,
+    *,
+    solver: SolverConfig,
+    weights: str,
+    scoring: Scoring,
+    seed: int,
+    team: ThreadTeam,
+) -> tuple[LabelTree, list[LevelWeights]]:
+    """Put new labels into leaves and train their rankers alone; see `TreeEstimator.add_labels`."""
+    leaves = nearest_leaves(tree, levels, X, Y, label_features, scoring=scoring, team=team)
+    larger = grown_tree(tree, leaves)
+    training = TrainingSet.of(X)
+    patterns = children_by_level(pattern_of(Y), larger)
+    carried = patterns[-1]
+    members = patterns[-2] if larger.depth > 1 else everywhere(X.shape[0])
+    touched = np.unique(leaves)
+    old_counts = np.diff(tree.offsets[-1])
+    trained = train_clusters(
+        training, carried, members.transposed(), larger.offsets[-1], touched,
+        solver=solver, seed=seed + tree.depth - 1, team=team, description="training new labels",
+        from_children=old_counts[touched],
+    )  # fmt: skip
+    old = levels[-1]
+    chunks = [old.chunk(c, int(a), int(b - a)) for c, (a, b) in enumerate(pairs(tree.offsets[-1]))]
+    for leaf, chunk in zip(touched.tolist(), trained, strict=True):
+        chunks[leaf] = join_parts([chunks[leaf], chunk])
+    last = LevelWeights.from_chunks(chunks).converted(weights, larger.offsets[-1])
+    return larger, [*levels[:-1], last]
+
+
+def nearest_leaves(
+    tree: LabelTree,
+    levels: Sequence[LevelWeights],
+    X: Sparse,
+    Y: Sparse,
+    label_features: Sparse | None,
+    *,
+    scoring: Scoring,
+    team: ThreadTeam,
+) -> IntArray:
+    """The leaf of each new label: where the tree leads most of its instances, and its text.
+
+    A label with neither goes to the smallest leaf.
+    """
+    n_new = Y.shape[1] - tree.n_labels
+    if tree.depth == 1:
+        return np.zeros(n_new, np.int64)
+    Y_new = sp.csc_array(Y[:, tree.n_labels :])
+    carrying = np.unique(Y_new.indices)
+    index = SearchIndex(tree, levels[:-1], X.shape[1])
+
+    def led_to(rows: Sparse) -> IntArray:
+        found, _ = index.search(
+            rows, top_k=1, beam_width=10, scoring=scoring, n_threads=team.n_threads
+        )
+        return found[:, 0].astype(np.int64)
+
+    votes = sp.csr_array((n_new, tree.n_leaves), dtype=np.float32)
+    if len(carrying):
+        leaf = led_to(X[carrying])
+        instance_leaf = sp.csr_array(
+            (np.ones(len(leaf), np.float32), leaf, np.arange(len(leaf) + 1)),
+            shape=(len(leaf), tree.n_leaves),
+        )
+        votes = sp.csr_array(Y_new[carrying].T @ instance_leaf)
+    if label_features is not None:
+        leaf = led_to(label_features)
+        votes = votes + sp.csr_array(
+            (np.full(n_new, 0.5, np.float32), leaf, np.arange(n_new + 1)), shape=votes.shape
+        )
+    smallest = int(np.argmin(np.diff(tree.offsets[-1])))
+    best = np.asarray(votes.argmax(axis=1)).ravel()
+    return np.where(np.diff(votes.indptr) > 0, best, smallest).astype(np.int64)
+
+
+def grown_tree(tree: LabelTree, leaves: IntArray) -> LabelTree:
+    """The tree with new labels, numbered on from the old, at the end of their leaves."""
+    old_leaf = tree.parents(tree.depth - 1)
+    leaf = np.concatenate([old_leaf, leaves])
+    labels = np.concatenate([tree.slot_labels, tree.n_labels + np.arange(len(leaves))])
+    order = np.lexsort((labels, leaf))
+    offsets = ends(np.bincount(leaf, minlength=tree.n_leaves))
+    return LabelTree(
+        (*tree.offsets[:-1], offsets),
+        labels[order].astype(np.int32),
+        tree.n_labels + len(leaves),
+    )
+
+
+def remove_labels(
+    tree: LabelTree, levels: Sequence[LevelWeights], dropped: IntArray
+) -> tuple[LabelTree, list[LevelWeights]]:
+    """The tree and weights without some labels; leaves may become empty."""
+    kept_label = np.ones(tree.n_labels, bool)
+    kept_label[dropped] = False
+    new_id = np.cumsum(kept_label) - 1
+    kept = kept_label[tree.slot_labels]
+    counts = np.bincount(tree.parents(tree.depth - 1)[kept], minlength=tree.n_leaves)
+    smaller = LabelTree(
+        (*tree.offsets[:-1], ends(counts)),
+        new_id[tree.slot_labels[kept]].astype(np.int32),
+        int(kept_label.sum()),
+    )
+    old = levels[-1]
+    chunks = [
+        without_children(old.chunk(c, int(a), int(b - a)), kept[a:b])
+        for c, (a, b) in enumerate(pairs(tree.offsets[-1]))
+    ]
+    last = LevelWeights.from_chunks(chunks).converted(
+        str(old.entry_value.dtype), smaller.offsets[-1]
+    )
+    return smaller, [*levels[:-1], last]
+
+
+def without_children(chunk: Chunk, kept: npt.NDArray[np.bool_]) -> Chunk:
+    """A chunk with only the children marked in `kept`, numbered anew."""
+    entry_kept = kept[chunk.entry_child]
+    row = np.repeat(np.arange(len(chunk.row_feature)), np.diff(chunk.row_entry))[entry_kept]
+    counts = np.bincount(row, minlength=len(chunk.row_feature))
+    return Chunk(
+        chunk.row_feature[counts > 0],
+        ends(counts[counts > 0]),
+        (np.cumsum(kept) - 1)[chunk.entry_child[entry_kept]],
+        chunk.entry_value[entry_kept],
+        chunk.bias[kept],
+    )
+
+
+def pairs(offsets: IntArray) -> list[tuple[int, int]]:
+    """(first, last) of each run."""
+    return list(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
