@@ -1,4 +1,7 @@
-"""Slow, obvious twins of the kernels: what each kernel must compute, for tests and for readers."""
+"""Slow, obvious twins of the kernels: what each kernel must compute, for tests and for readers.
+
+Those of the kernels that train and search label trees are in `multitudes.kernels.reference_trees`.
+"""
 
 from __future__ import annotations
 
