@@ -44,6 +44,8 @@ class LevelWeights:
     bias : float32 array (n_children,)
     scale : float32 array (n_children,)
         All ones but for int8.
+    seen : int64 array (n_clusters,)
+        Instances behind each cluster's weights: how firmly an update holds on to them.
     """
 
     chunk_row: IntArray
@@ -53,6 +55,7 @@ class LevelWeights:
     entry_value: npt.NDArray[Any]
     bias: FloatArray
     scale: FloatArray
+    seen: IntArray
 
     @property
     def n_clusters(self) -> int:
@@ -65,7 +68,7 @@ class LevelWeights:
         return sum(int(array.nbytes) for array in vars(self).values())
 
     @classmethod
-    def from_chunks(cls, chunks: Sequence[Chunk]) -> Self:
+    def from_chunks(cls, chunks: Sequence[Chunk], seen: IntArray) -> Self:
         """Join the chunks of all clusters of a level, in float32."""
         largest = max((len(chunk.bias) for chunk in chunks), default=0)
         child_type = np.uint16 if largest <= 1 << 16 else np.uint32
@@ -80,6 +83,7 @@ class LevelWeights:
             np.concatenate([chunk.entry_value for chunk in chunks]),
             bias,
             np.ones(len(bias), np.float32),
+            seen,
         )
 
     def chunk(self, cluster: int, first_child: int, n_children: int) -> Chunk:
@@ -116,7 +120,7 @@ class LevelWeights:
             stored = np.rint(values / scale[child]).astype(np.int8)
         return LevelWeights(
             self.chunk_row, self.row_feature, self.row_entry, self.entry_child, stored,
-            self.bias, scale,
+            self.bias, scale, self.seen,
         )  # fmt: skip
 
     def to_state(self) -> State:
@@ -128,6 +132,7 @@ class LevelWeights:
             "entry_child": smallest_unsigned(self.entry_child),
             "entry_value": self.entry_value,
             "bias": self.bias,
+            "seen": self.seen,
         }
         if self.entry_value.dtype == np.int8:
             arrays["scale"] = self.scale
@@ -147,6 +152,7 @@ class LevelWeights:
             np.asarray(arrays["entry_value"]),
             bias,
             np.asarray(arrays.get("scale", np.ones(len(bias), np.float32))),
+            np.asarray(arrays["seen"]),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,24 +17,12 @@ from multitudes.kernels.lanes import LANES
 from multitudes.kernels.logistic_descent import solve_logistic_lanes
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.linear.level_labels import Pattern
-from multitudes.linear.level_weights import Chunk, LevelWeights, ends, join_parts
+from multitudes.linear.level_weights import Chunk, LevelWeights, join_parts
+from multitudes.linear.old_weights import OldWeights, hold, with_untouched
 from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.tasks import Task, cut_tasks
 from multitudes.progress import track
 from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
-
-# A cluster worth more than this share of its level is cut, so that no thread works on alone at the
-# end. A constant, not the number of threads: the same cuts, and so the same weights, everywhere.
-LARGEST_SHARE = 1 / 64
-# Nor may the weights under training of one task outgrow this.
-LARGEST_BYTES = 64 << 20
-
-
-class Task(NamedTuple):
-    """Some children of one cluster."""
-
-    cluster: int
-    from_child: int
-    to_child: int
 
 
 @dataclass(frozen=True)
@@ -102,7 +90,7 @@ def train_level(
         training, carried, members, offsets, np.arange(len(offsets) - 1),
         solver=solver, label_weight=label_weight, seed=seed, team=team, description=description,
     )  # fmt: skip
-    return LevelWeights.from_chunks(chunks)
+    return LevelWeights.from_chunks(chunks, np.diff(members.indptr))
 
 
 def train_clusters(
@@ -118,7 +106,7 @@ def train_clusters(
     team: ThreadTeam,
     description: str = "training",
     from_children: IntArray | None = None,
-    start: Sequence[Chunk] | None = None,
+    start: Sequence[OldWeights] | None = None,
 ) -> list[Chunk]:
     """Train some clusters of a level; returns their chunks in the order of `clusters`.
 
@@ -126,8 +114,8 @@ def train_clusters(
     ----------
     from_children : int array (len(clusters),), optional
         Train only the children from this one on, counted within each cluster.
-    start : sequence of Chunk, one per cluster of the level, optional
-        Old weights: rankers start there and are held to them instead of to zero.
+    start : sequence of OldWeights, one per cluster of the level, optional
+        Rankers start from and are held to these instead of to zero.
     """
     weight = np.ones(int(offsets[-1]), np.float32) if label_weight is None else label_weight
     cost_positive = (solver.cost * solver.positive_weight * weight).astype(np.float32)
@@ -135,8 +123,8 @@ def train_clusters(
     lengths = np.diff(training.indptr)
     sizes = np.array([lengths[members.row(c)].sum() for c in clusters], np.int64)
     n_members = np.diff(members.indptr)[clusters]
-    gathered = sizes[2 * n_members <= len(lengths)]
-    room = int(gathered.max(initial=0))
+    gathered = is_gathered(n_members, len(lengths), start is not None)
+    room = int(sizes[gathered].max(initial=0))
     n_children = np.diff(offsets)[clusters]
     first = np.zeros_like(n_children) if from_children is None else from_children
     tasks, costs = cut_tasks(sizes, n_members, first, n_children, training.n_features)
@@ -154,7 +142,9 @@ def train_clusters(
         )  # fmt: skip
         progress.advance(costs[number])
         chunk = kept_weights(w, features, task, solver)
-        return chunk if start is None else with_untouched(chunk, start[cluster], features, task)
+        if start is not None:
+            chunk = with_untouched(chunk, start[cluster].chunk, features, task)
+        return chunk
 
     longest_first = np.argsort(-np.array(costs), kind="stable")
     with track(description, total=float(sum(costs)), unit="steps") as progress:
@@ -177,7 +167,7 @@ def train_children(
     solver: SolverConfig,
     seed: int,
     scratch: Scratch,
-    start: Chunk | None = None,
+    start: OldWeights | None = None,
 ) -> tuple[FloatArray, npt.NDArray[np.int32]]:
     """Train some children of one cluster.
 
@@ -191,8 +181,7 @@ def train_children(
     n = len(rows)
     begin, finish = np.empty(n, np.int64), np.empty(n, np.int64)
     square, weight = np.empty(n, np.float32), np.empty(n, np.float32)
-    # A cluster of most instances has nearly all features: its rows are read where they are.
-    gathered = 2 * n <= len(training.weight)
+    gathered = bool(is_gathered(n, len(training.weight), start is not None))
     n_local = prepare_rows(
         training.indptr, training.indices, training.data,
         training.square + np.float32(solver.bias**2), training.weight, rows, gathered,
@@ -200,17 +189,18 @@ def train_children(
     )  # fmt: skip
     local = scratch.local if gathered else training.indices
     value = scratch.value if gathered else training.data
+    features = scratch.feature_of[:n_local]
+    n_children = task.to_child - task.from_child
+    w = np.zeros((-(-n_children // LANES), (n_local + 1) * LANES), np.float32)
+    bias, firmness = np.float32(solver.bias), None
+    if start is not None:
+        firmness = hold(w, begin, finish, local, value, square, features, start, task, solver)
+        bias /= firmness[-1]
     solve: Any = solve_logistic_lanes if solver.loss == "logistic" else solve_lanes
     squared = () if solver.loss == "logistic" else (solver.loss == "squared-hinge",)
-    n_children = task.to_child - task.from_child
-    n_blocks = -(-n_children // LANES)
-    features = scratch.feature_of[:n_local]
-    w = np.zeros((n_blocks, (n_local + 1) * LANES), np.float32)
-    if start is not None:
-        fill_start(w, features, start, task, solver)
     alpha, order = np.empty(n * LANES, np.float32), np.empty(n, np.int32)
     mask = np.empty(n, np.int32)
-    for block in range(n_blocks):
+    for block in range(len(w)):
         first = task.from_child + block * LANES
         count = min(LANES, task.to_child - first)
         positives(carried.indptr, carried.indices, rows, first_child + first, count, mask)
@@ -218,34 +208,21 @@ def train_children(
         alpha.fill(0)
         solve(
             begin, finish, local, value, square, weight, mask, yes, no, *squared,
-            np.float32(solver.bias), np.float32(solver.epsilon), solver.max_epochs,
+            bias, np.float32(solver.epsilon), solver.max_epochs,
             np.int32((1 << count) - 1), scrambled(seed + first), n_local, w[block], alpha, order,
         )  # fmt: skip
+    if firmness is not None:
+        w /= np.repeat(firmness, LANES)
     return w, features
 
 
-def fill_start(
-    w: FloatArray,
-    features: npt.NDArray[np.int32],
-    start: Chunk,
-    task: Task,
-    solver: SolverConfig,
-) -> None:
-    """Write the old weights of the children of a task into w."""
-    n_local = len(features)
-    order = np.argsort(features)
-    feature = np.repeat(start.row_feature, np.diff(start.row_entry))
-    place = np.minimum(np.searchsorted(features, feature, sorter=order), max(n_local - 1, 0))
-    child = start.entry_child.astype(np.int64) - task.from_child
-    inside = (child >= 0) & (child < task.to_child - task.from_child)
-    if n_local:
-        inside &= features[order[place]] == feature
-        at = order[place][inside] * LANES + child[inside] % LANES
-        w[child[inside] // LANES, at] = start.entry_value[inside]
-    if solver.bias:
-        own = np.arange(task.to_child - task.from_child)
-        bias = start.bias[task.from_child : task.to_child] / np.float32(solver.bias)
-        w[own // LANES, n_local * LANES + own % LANES] = bias
+def is_gathered(n_members: Any, n_instances: int, updating: bool) -> Any:
+    """Whether a cluster's rows are copied and their features renumbered.
+
+    A cluster of most instances has nearly all features: its rows are read where they are, unless
+    an update must rescale them.
+    """
+    return (2 * np.asarray(n_members) <= n_instances) | updating
 
 
 def one_block(values: FloatArray, first: int, count: int) -> FloatArray:
@@ -286,38 +263,6 @@ def kept_weights(
     by_feature = np.argsort(features)
     fill_kept(w, by_feature, features, cut, task.from_child, n_children, *chunk[:4])
     return chunk
-
-
-def with_untouched(chunk: Chunk, old: Chunk, features: npt.NDArray[np.int32], task: Task) -> Chunk:
-    """A retrained chunk with the old weights of the features that training did not see."""
-    row = np.repeat(np.arange(len(old.row_feature)), np.diff(old.row_entry))
-    feature = old.row_feature[row]
-    child = old.entry_child.astype(np.int32)
-    kept = ~np.isin(feature, features) & (child >= task.from_child) & (child < task.to_child)
-    row_feature, counts = np.unique(feature[kept], return_counts=True)
-    no_children = np.zeros(0, np.float32)
-    untouched = Chunk(row_feature, ends(counts), child[kept], old.entry_value[kept], no_children)
-    return join_parts([chunk, untouched])
-
-
-def cut_tasks(
-    sizes: IntArray, n_members: IntArray, first: IntArray, n_children: IntArray, n_features: int
-) -> tuple[list[Task], list[float]]:
-    """The tasks of a level and what each costs: values read, times blocks of 16 children."""
-    n_blocks = -(-(n_children - first) // LANES)
-    costs = (sizes + n_members) * n_blocks
-    limit = max(float(costs.sum()) * LARGEST_SHARE, 1.0)
-    tasks, task_costs = [], []
-    for cluster, cost in enumerate(costs):
-        blocks = int(n_blocks[cluster])
-        block_bytes = LANES * 4 * (min(n_features, int(sizes[cluster])) + 1)
-        n_parts = max(np.ceil(cost / limit), np.ceil(blocks * block_bytes / LARGEST_BYTES), 1)
-        bounds = np.linspace(0, blocks, min(int(n_parts), max(blocks, 1)) + 1).astype(int) * LANES
-        for start, stop in zip(bounds[:-1] + first[cluster], bounds[1:], strict=True):
-            stop = min(int(stop + first[cluster]), int(n_children[cluster]))
-            tasks.append(Task(cluster, int(start), stop))
-            task_costs.append(float(cost) * (stop - start) / max(blocks * LANES, 1) + 1)
-    return tasks, task_costs
 
 
 def make_scratch(n_features: int, room: int) -> Scratch:

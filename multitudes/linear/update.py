@@ -12,6 +12,7 @@ from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.level_labels import children_by_level, everywhere, pattern_of
 from multitudes.linear.level_weights import Chunk, LevelWeights, ends, join_parts
+from multitudes.linear.old_weights import OldWeights
 from multitudes.linear.scoring import Scoring
 from multitudes.linear.search_index import SearchIndex
 from multitudes.linear.solver_config import SolverConfig
@@ -40,14 +41,15 @@ def refit_clusters(
         touched = np.flatnonzero(np.diff(by_cluster.indptr))
         offsets = tree.offsets[level]
         chunks = [old.chunk(c, int(a), int(b - a)) for c, (a, b) in enumerate(pairs(offsets))]
+        new = np.diff(by_cluster.indptr)
         trained = train_clusters(
             training, carried[level], by_cluster, offsets, touched,
             solver=solver, seed=seed + level, team=team, description=f"updating level {level + 1}",
-            start=chunks,
+            start=[OldWeights(*pair) for pair in zip(chunks, old.seen.tolist(), strict=True)],
         )  # fmt: skip
         for cluster, chunk in zip(touched.tolist(), trained, strict=True):
             chunks[cluster] = chunk
-        updated.append(LevelWeights.from_chunks(chunks).converted(weights, offsets))
+        updated.append(LevelWeights.from_chunks(chunks, old.seen + new).converted(weights, offsets))
     return updated
 
 
@@ -82,7 +84,7 @@ def add_labels(
     chunks = [old.chunk(c, int(a), int(b - a)) for c, (a, b) in enumerate(pairs(tree.offsets[-1]))]
     for leaf, chunk in zip(touched.tolist(), trained, strict=True):
         chunks[leaf] = join_parts([chunks[leaf], chunk])
-    last = LevelWeights.from_chunks(chunks).converted(weights, larger.offsets[-1])
+    last = LevelWeights.from_chunks(chunks, old.seen).converted(weights, larger.offsets[-1])
     return larger, [*levels[:-1], last]
 
 
@@ -164,9 +166,8 @@ def remove_labels(
         without_children(old.chunk(c, int(a), int(b - a)), kept[a:b])
         for c, (a, b) in enumerate(pairs(tree.offsets[-1]))
     ]
-    last = LevelWeights.from_chunks(chunks).converted(
-        str(old.entry_value.dtype), smaller.offsets[-1]
-    )
+    kept_level = LevelWeights.from_chunks(chunks, old.seen)
+    last = kept_level.converted(str(old.entry_value.dtype), smaller.offsets[-1])
     return smaller, [*levels[:-1], last]
 
 
