@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
-from multitudes.store import read_manifest
+from multitudes.features import TfidfFeatures
+from multitudes.store import read_manifest, save
 from multitudes.tagger import Tagger
 
 
@@ -46,14 +45,19 @@ def test_verify(cli, model, train_file, tmp_path):
     assert "labels.jsonl is damaged" in result.err
 
 
-@pytest.mark.parametrize("option", ["--tree", "--vocabulary"])
-def test_what_a_model_does_not_have(cli, tmp_path, option):
+def test_a_model_without_a_tree(cli, tmp_path):
+    save(TfidfFeatures().fit(["a few words"]), tmp_path / "m")
+    result = cli("inspect", tmp_path / "m", "--tree")
+    assert result.code == 4
+    assert "label tree" in result.err
+
+
+def test_a_model_without_words(cli, tmp_path):
     (tmp_path / "x.txt").write_text("0 0:1.0\n1 1:1.0\n")
     trained = cli(
-        "train", tmp_path / "x.txt", "-o", tmp_path / "m", "-m", "one-vs-all", "-q",
-        "--format", "sparse-text",
-    )  # fmt: skip
+        "train", tmp_path / "x.txt", "-o", tmp_path / "m", "-q", "--format", "sparse-text"
+    )
     assert trained.code == 0
-    result = cli("inspect", tmp_path / "m", option)
+    result = cli("inspect", tmp_path / "m", "--vocabulary")
     assert result.code == 4
-    assert "error:" in result.err
+    assert "stores no vocabulary" in result.err
