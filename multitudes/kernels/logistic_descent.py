@@ -17,6 +17,10 @@ from multitudes.kernels.lanes import LANES, fma, load, splat, store
 
 START = 1e-8  # the variables start here instead of at the boundary 0, whose logarithm is infinite
 MAX_NEWTON = 100
+# A variable so close to its bound that float32 puts it there starts its step this far inside.
+INSIDE = 1e-12
+# Costs below this would underflow; their instances have no say either way.
+SMALLEST_COST = np.float32(1e-30)
 
 
 @njit(nogil=True, cache=True)
@@ -27,7 +31,7 @@ def newton_step(alpha, cost, square, margin, inner_epsilon):
     if 0.5 * square * (cost - 2.0 * alpha) + margin < 0.0:
         sign = -1.0
         old = cost - alpha
-    z = old
+    z = max(old, INSIDE * cost)
     if cost - z < 0.5 * cost:
         z = 0.1 * z
     gradient = square * (z - old) + sign * margin + math.log(z / (cost - z))
@@ -67,12 +71,11 @@ def solve_logistic_lanes(
     constant = n_local * LANES
     lanes = np.zeros(LANES, np.float32)
     worst = np.zeros(LANES, np.float32)
-    # A row of zeros without a constant feature has no say, and its step would divide by 0.
     for r in range(n_rows):
         order[r] = r
         for lane in range(LANES):
             cost = cost_positive[lane] if (mask[r] >> lane) & 1 else cost_negative[lane]
-            start = min(0.001 * cost * weight[r], START)
+            start = min(0.001 * max(cost * weight[r], SMALLEST_COST), START)
             alpha[r * LANES + lane] = start
             lanes[lane] = start if (mask[r] >> lane) & 1 else -start
         add_row(begin[r], finish[r], local, value, bias, constant, load(lanes, 0), w)
@@ -95,10 +98,13 @@ def solve_logistic_lanes(
                     y = 1.0 if (mask[r] >> lane) & 1 else -1.0
                     cost = cost_positive[lane] if y > 0 else cost_negative[lane]
                     at = r * LANES + lane
+                    cost = max(cost * weight[r], SMALLEST_COST)
                     new, gradient = newton_step(
-                        alpha[at], cost * weight[r], square[r], y * lanes[lane], inner_epsilon
+                        alpha[at], cost, square[r], y * lanes[lane], inner_epsilon
                     )
-                    worst[lane] = max(worst[lane], gradient)
+                    new = np.float32(new)
+                    if new != alpha[at]:  # else it is as good as float32 can say
+                        worst[lane] = max(worst[lane], gradient)
                     step = np.float32(y * (new - alpha[at]))
                     alpha[at] = new
                     moved = moved or step != 0
