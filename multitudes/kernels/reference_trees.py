@@ -114,7 +114,7 @@ def logistic_step(alpha: float, cost: float, square: float, margin: float) -> fl
     By bisection over the log-odds of z, in which the gradient rises from -inf to inf.
     """
     low, high = -700.0, 700.0
-    for _ in range(200):
+    for _ in range(60):
         middle = (low + high) / 2
         z = cost / (1 + math.exp(-middle))
         low, high = (low, middle) if square * (z - alpha) + margin + middle > 0 else (middle, high)
