@@ -1,0 +1,67 @@
+"""What `import multitudes` promises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+import multitudes
+from multitudes.errors import MissingExtraError, require
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    return done.stdout.strip()
+
+
+def test_import_brings_no_heavy_module():
+    loaded = run_python("import sys, multitudes; print(' '.join(sys.modules))").split()
+    heavy = {"torch", "transformers", "numba", "sklearn", "scipy", "pyarrow", "typer", "rich"}
+    assert heavy.isdisjoint(loaded)
+
+
+def test_public_names_load_without_torch():
+    code = """
+import sys, multitudes
+for name in multitudes.__all__:
+    getattr(multitudes, name)
+print("torch" in sys.modules)
+"""
+    assert run_python(code) == "False"
+
+
+def test_public_names_compile_nothing():
+    code = """
+from numba.core import event
+import multitudes
+with event.install_recorder("numba:compile") as recorder:
+    for name in multitudes.__all__:
+        getattr(multitudes, name)
+print(len(recorder.buffer))
+"""
+    assert run_python(code) == "0"
+
+
+def test_import_time():
+    """The promise is half a second; the bound here leaves room for a busy machine."""
+    code = "import time; t = time.perf_counter(); import multitudes; print(time.perf_counter() - t)"
+    assert min(float(run_python(code)) for _ in range(3)) < 0.5
+
+
+def test_version_is_the_distribution_version():
+    assert metadata.version("multitudes") == multitudes.__version__
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Taggr'"):
+        multitudes.Taggr  # noqa: B018
+
+
+def test_missing_extra_names_the_pip_line():
+    with pytest.raises(MissingExtraError, match=r"pip install 'multitudes\[deep\]'"):
+        require("a_package_that_is_not_there", extra="deep")
