@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from multitudes.data import Dataset, catalogue, split
@@ -12,17 +12,14 @@ from multitudes.metrics import Report
 from multitudes.tagger import Tagger, evaluate_on
 
 N_SHOWN = 6
-TEXT_WIDTH = 60
 
 
 @dataclass(frozen=True)
 class Step:
-    """Something to show: a sentence and, with it, a report or a table."""
+    """Something to show: some lines and, below them, a report."""
 
     text: str
     report: Report | None = None
-    header: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = field(default_factory=list)
 
 
 def steps(
@@ -42,34 +39,28 @@ def steps(
     started = time.perf_counter()
     tagger.fit_dataset(train)
     yield Step(
-        f"Trained in {time.perf_counter() - started:.1f} s, with the kernels compiled on first "
-        "use.\n"
+        f"Trained in {time.perf_counter() - started:.1f} s "
+        "(the first run on a machine also compiles the kernels).\n"
     )
     report = evaluate_on(tagger, test)
-    yield Step("How often the best labels are right, in percent:\n", report=report)
-    yield Step(
-        "\nTexts it has never seen (* marks the right labels):\n",
-        header=("text", "labels and scores"),
-        rows=tagged_rows(tagger, test),
-    )
+    yield Step("How often the best 1, 3 and 5 labels are right, in percent:\n", report)
+    yield Step(f"\nTexts it has never seen (* marks the right labels):\n\n{tagged(tagger, test)}")
     if output is not None:
         tagger.save(output)
         yield Step(f"\nSaved to {output}.")
     yield Step(next_steps(output))
 
 
-def tagged_rows(tagger: Tagger, test: Dataset) -> list[tuple[str, str]]:
-    """The first few texts, and their three best labels."""
+def tagged(tagger: Tagger, test: Dataset) -> str:
+    """The first few texts, each with its three best labels below."""
     some = test[:N_SHOWN]
     assert some.texts is not None
-    rows = []
+    lines = []
     for i, tags in enumerate(tagger.predict(some.texts, top_k=3)):
         right = set(some.labels_of(i))
-        labels = [f"{tag.label}{'*' if tag.label in right else ''} {tag.score:.2f}" for tag in tags]
-        text = some.texts[i]
-        shown = text if len(text) <= TEXT_WIDTH else text[: TEXT_WIDTH - 1] + "…"
-        rows.append((shown, ", ".join(labels)))
-    return rows
+        labels = [f"{tag.label}{'*' * (tag.label in right)} {tag.score:.2f}" for tag in tags]
+        lines += [f"  {some.texts[i]}", f"    -> {' | '.join(labels)}"]
+    return "\n".join(lines)
 
 
 def next_steps(output: Path | None) -> str:

@@ -26,7 +26,7 @@ def demo(
     Example:  multitudes demo -o demo-model
     """
     from multitudes import demo, progress
-    from multitudes.cli.show import console, report_table, table
+    from multitudes.cli.show import console, report_table
 
     if output is not None:
         from multitudes.store.folder import check_target
@@ -35,8 +35,6 @@ def demo(
     out = console()
     with progress.shown(not quiet):
         for step in demo.steps(n_instances=instances, seed=seed, n_threads=threads, output=output):
-            out.print(step.text, markup=False)
+            out.print(step.text, markup=False, soft_wrap=True)
             if step.report is not None:
                 out.print(report_table(step.report))
-            if step.rows:
-                out.print(table(step.header, step.rows, left=len(step.header)))

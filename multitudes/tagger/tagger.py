@@ -159,18 +159,22 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             raise ConfigError(f"top_k must be a whole number >= 1, got {top_k!r}")
         inputs = self._checked_inputs(texts)
         n = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
-        starts = range(0, n, BATCH) if n else [0]
+        if n <= BATCH:
+            return self._predict_batch(inputs, int(top_k))
         batches = []
         with progress.shown(self.verbose), progress.track("predicting", n, "instances") as task:
-            for start in starts:
-                X = self.features_.transform(inputs[start : start + BATCH])
-                batches.append(self.model_.predict(X, top_k=int(top_k)))
-                task.advance(X.shape[0])
+            for start in range(0, n, BATCH):
+                batches.append(self._predict_batch(inputs[start : start + BATCH], int(top_k)))
+                task.advance(len(batches[-1]))
         return Predictions(
             np.concatenate([batch.labels for batch in batches]),
             np.concatenate([batch.scores for batch in batches]),
             len(self.labels_),
         )
+
+    def _predict_batch(self, inputs: Any, top_k: int) -> Predictions:
+        found: Predictions = self.model_.predict(self.features_.transform(inputs), top_k=top_k)
+        return found
 
     def explain(self, text: Any, label: str) -> WordExplanation:
         """Which words of a text (or columns of a row of X) carried the score of a label.
