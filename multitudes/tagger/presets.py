@@ -58,12 +58,12 @@ PRESETS = {
         ),
         Preset(
             "parabel",
-            "three binary trees whose scores are averaged; slower, often a little better",
+            "three binary trees whose scores are averaged; slower than one tree",
             "multitudes.linear:Parabel",
         ),
         Preset(
             "one-vs-all",
-            "one linear ranker per label; best for small label sets, slow for large ones",
+            "one linear ranker per label, all of them scored; for small label sets",
             "multitudes.linear:OneVsAll",
         ),
     )
@@ -83,8 +83,8 @@ def choose(n_instances: int, n_labels: int) -> tuple[str, str]:
     small = n_labels <= ONE_VS_ALL_MAX_LABELS
     if small and n_instances * n_labels <= ONE_VS_ALL_MAX_PAIRS:
         return "one-vs-all", (
-            f"one-vs-all, because {size} are few enough to train one ranker per label, "
-            "the most accurate of the linear models"
+            f"one-vs-all, because {size} are few enough to score every label of a text: "
+            "none can be lost on the way down a tree"
         )
     return "xr-linear", (
         f"xr-linear, because one ranker per label over {size} would be slow: "

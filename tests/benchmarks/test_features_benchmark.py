@@ -11,6 +11,7 @@ import pytest
 from benchmarks import features
 
 
+@pytest.mark.slow
 def test_the_last_line_is_the_record(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
