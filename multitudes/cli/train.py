@@ -86,13 +86,12 @@ def train(
     from multitudes.store.folder import check_target
     from multitudes.tagger import Tagger, parse_settings
 
-    check_target(model_folder)  # before the work, not after
+    tagger = Tagger(model, settings=parse_settings(settings or []), seed=seed, n_threads=threads)
+    tagger.check()  # before the work, not after
+    check_target(model_folder)
     reading = Reading(format, read or [], on_error, quiet)
     with progress.shown(not quiet):
         dataset, held_out = _split(reading.read(data), validation, seed)
-        tagger = Tagger(
-            model, settings=parse_settings(settings or []), seed=seed, n_threads=threads
-        )
         started = time.perf_counter()
         tagger.fit_dataset(dataset)
         seconds = time.perf_counter() - started

@@ -79,7 +79,7 @@ def preset(name: str) -> Preset:
 
 def choose(n_instances: int, n_labels: int) -> tuple[str, str]:
     """What "auto" means for so much data: (preset name, the reason in a sentence)."""
-    size = f"{n_labels:,} labels and {n_instances:,} instances"
+    size = f"{_counted(n_labels, 'label')} and {_counted(n_instances, 'instance')}"
     small = n_labels <= ONE_VS_ALL_MAX_LABELS
     if small and n_instances * n_labels <= ONE_VS_ALL_MAX_PAIRS:
         return "one-vs-all", (
@@ -90,3 +90,7 @@ def choose(n_instances: int, n_labels: int) -> tuple[str, str]:
         f"xr-linear, because one ranker per label over {size} would be slow: "
         "a label tree reaches the same labels in far fewer steps"
     )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

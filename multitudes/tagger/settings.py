@@ -10,7 +10,7 @@ import inspect
 import json
 import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,10 +82,17 @@ def _parse_value(value: str) -> Any:
 def apply_settings(model: Any, features: Any, settings: Mapping[str, Any]) -> None:
     """Set parameters of the two estimators by name; an unknown name is an error."""
     known = {**settings_of(model), **settings_of(features, FEATURES_PREFIX)}
+    check_names(settings, known)
     for name, value in settings.items():
+        known[name].set(value)
+
+
+def check_names(names: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a name that is not known, with the nearest one that is."""
+    known = set(known)
+    for name in names:
         if name not in known:
             raise ConfigError(f"there is no setting {name!r}: {suggestion(name, known)}")
-        known[name].set(value)
 
 
 def set_where_known(estimator: Any, name: str, value: Any) -> None:

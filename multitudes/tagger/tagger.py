@@ -14,11 +14,17 @@ from sklearn.base import BaseEstimator, clone
 from multitudes import progress
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
-from multitudes.features import PassThrough
+from multitudes.features import PassThrough, TfidfFeatures
 from multitudes.store import State, Storable, build, load, save
 from multitudes.tagger.label_lists import label_matrix
-from multitudes.tagger.presets import AUTO, choose, preset
-from multitudes.tagger.settings import apply_settings, set_where_known
+from multitudes.tagger.presets import AUTO, PRESETS, choose, preset
+from multitudes.tagger.settings import (
+    FEATURES_PREFIX,
+    apply_settings,
+    check_names,
+    set_where_known,
+    settings_of,
+)
 from multitudes.tagger.word_explanation import WordExplanation
 from multitudes.types import Model, Predictions, Sparse
 
@@ -89,6 +95,23 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         self.seed = seed
         self.n_threads = n_threads
         self.verbose = verbose
+
+    def check(self) -> None:
+        """Refuse an unknown model or setting at once, before any data is read.
+
+        Which features and, with "auto", which model will be used depends on the data: a setting
+        of any that may be is let through here.
+        """
+        models = [self.model]
+        if isinstance(self.model, str):
+            names = PRESETS if self.model == AUTO else [self.model]
+            models = [preset(name).make_model() for name in names]
+        features = (
+            [self.features] if self.features is not None else [TfidfFeatures(), PassThrough()]
+        )
+        known = {name for model in models for name in settings_of(model)}
+        known |= {name for some in features for name in settings_of(some, FEATURES_PREFIX)}
+        check_names(self.settings or {}, known)
 
     def fit(
         self,

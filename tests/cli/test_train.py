@@ -45,11 +45,11 @@ def test_settings_reach_the_model(cli, train_file, tmp_path):
     assert tagger.seed == 4
 
 
-def test_unknown_settings_and_models_suggest_the_nearest(cli, train_file, tmp_path):
-    result = cli("train", train_file, "-o", tmp_path / "m", "--set", "features.mindf=3")
+def test_unknown_settings_and_models_suggest_the_nearest_before_the_work(cli, tmp_path):
+    result = cli("train", "nowhere.jsonl", "-o", tmp_path / "m", "--set", "features.mindf=3")
     assert result.code == 2
     assert "did you mean 'features.min_df'?" in result.err
-    result = cli("train", train_file, "-o", tmp_path / "m", "-m", "parable")
+    result = cli("train", "nowhere.jsonl", "-o", tmp_path / "m", "-m", "parable")
     assert result.code == 2
     assert "did you mean 'parabel'?" in result.err
     assert not (tmp_path / "m").exists()

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, clone
 
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
-from multitudes.features import TfidfFeatures
+from multitudes.features import PassThrough, TfidfFeatures
 from multitudes.store import save
 from multitudes.tagger import Tag, Tagger
 
@@ -123,6 +123,22 @@ def test_unknown_names_suggest_the_nearest():
         Tagger(Centroids(), settings={"features.mindf": 2}).fit(TEXTS, LABELS)
     with pytest.raises(ConfigError, match="no model 'xr-liner': did you mean 'xr-linear'"):
         Tagger("xr-liner").fit(TEXTS, LABELS)
+
+
+@pytest.mark.parametrize(
+    "name", ["branching", "solver.cost", "features.min_df", "features.normalize"]
+)
+def test_check_lets_through_what_may_be_set(name):
+    Tagger("auto", settings={name: 2}).check()
+
+
+def test_check_refuses_before_any_data_is_there():
+    with pytest.raises(ConfigError, match="'branchin': did you mean 'branching'"):
+        Tagger("auto", settings={"branchin": 2}).check()
+    with pytest.raises(ConfigError, match="no setting 'branching'"):
+        Tagger("one-vs-all", settings={"branching": 2}).check()
+    with pytest.raises(ConfigError, match="no setting 'features.min_df'"):
+        Tagger(Centroids(), features=PassThrough(), settings={"features.min_df": 2}).check()
 
 
 def test_saved_and_loaded_it_tags_the_same(tagger, tmp_path):
