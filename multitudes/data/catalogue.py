@@ -97,7 +97,7 @@ def catalogue(
 
     Examples
     --------
-    >>> from multitudes.data.catalogue import catalogue
+    >>> from multitudes.data import catalogue
     >>> shop = catalogue(1000, seed=7)
     >>> len(shop.dataset), shop.dataset.n_labels
     (1000, 1500)
