@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.errors import DataError
+from multitudes.errors import ConfigError, DataError
 
 Sparse: TypeAlias = Any  # a scipy CSR array or matrix; scipy's stubs cannot say "either" usefully
 FloatArray: TypeAlias = npt.NDArray[np.float32]
@@ -68,6 +68,9 @@ class Predictions:
         """Without the labels whose score is lower than `threshold`; None keeps all."""
         if threshold is None:
             return self
+        is_number = isinstance(threshold, (int, float, np.number))
+        if not is_number or np.isnan(threshold):
+            raise ConfigError(f"threshold must be a number, got {threshold!r}")
         kept = self.scores >= threshold
         return Predictions(
             np.where(kept, self.labels, np.int32(NO_LABEL)),

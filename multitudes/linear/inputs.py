@@ -9,7 +9,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.types import FloatArray, Sparse
+from multitudes.types import FloatArray, IntArray, Sparse
+
+REAL = "fiub"  # kinds of numpy dtypes that hold real numbers
 
 
 def checked_features(X: Any, *, n_features: int | None = None, name: str = "X") -> Sparse:
@@ -21,20 +23,15 @@ def checked_features(X: Any, *, n_features: int | None = None, name: str = "X") 
     n_features : int, optional
         What a fitted model expects.
     """
-    if not sp.issparse(X):
-        X = _from_dense(X, name)
-    if X.format != "csr":
-        X = X.tocsr()
+    X = _as_csr(X, name, "n_features", "texts go through multitudes.Tagger or a features object")
     if X.dtype != np.float32:
-        if X.dtype.kind not in "fiub":
-            raise DataError(f"{name} must hold real numbers, got dtype {X.dtype}")
-        X = X.astype(np.float32)
+        with np.errstate(over="ignore"):  # too large for float32 is infinite, which is refused
+            X = X.astype(np.float32)
     if n_features is not None and X.shape[1] != n_features:
         raise DataError(
             f"{name} has {X.shape[1]:,} features, but the model was trained on {n_features:,}: "
             "use the features object that made the training data"
         )
-    _check_structure(X, name)
     if not np.isfinite(X.data).all():
         at = int(np.argmax(~np.isfinite(X.data)))
         row = int(np.searchsorted(X.indptr, at, side="right")) - 1
@@ -49,16 +46,8 @@ def checked_features(X: Any, *, n_features: int | None = None, name: str = "X") 
 
 
 def checked_labels(Y: Any, *, n_instances: int, n_labels: int | None = None) -> Sparse:
-    """Y as a 0/1 CSR with sorted indices and no stored zeros."""
-    if not sp.issparse(Y):
-        array = np.asarray(Y)
-        if array.ndim != 2:
-            raise DataError(
-                f"Y must be a (n_instances, n_labels) matrix, got shape {array.shape}: "
-                "label lists become one with multitudes.Tagger"
-            )
-        Y = sp.csr_array(array)
-    Y = sp.csr_array(Y)
+    """Y as a 0/1 CSR with sorted indices and no stored zeros; any positive value counts as 1."""
+    Y = _as_pattern(Y, "Y")
     if Y.shape[0] != n_instances:
         raise DataError(
             f"X has {n_instances:,} rows and Y has {Y.shape[0]:,}: they must describe the same "
@@ -68,31 +57,37 @@ def checked_labels(Y: Any, *, n_instances: int, n_labels: int | None = None) -> 
         raise DataError(f"Y has {Y.shape[1]:,} labels, but the model has {n_labels:,}")
     if Y.shape[1] == 0:
         raise DataError("Y has no labels (0 columns): there is nothing to learn")
-    _check_structure(Y, "Y")
-    if Y.nnz and not np.isfinite(Y.data).all():
-        raise DataError(
-            "Y has NaN or infinite values: it must hold 1 where an instance has a label"
-        )
-    if Y.nnz and Y.data.min() < 0:
-        raise DataError("Y has negative values: it must hold 1 where an instance has a label")
-    if not Y.has_canonical_format or (Y.nnz and Y.data.min() == 0):
-        Y = Y.copy()
-        Y.sum_duplicates()
-        Y.eliminate_zeros()
     if Y.nnz == 0:
         raise DataError("no instance has a label: there is nothing to learn from")
     return Y
+
+
+def checked_hard_negatives(given: Any, shape: tuple[int, int]) -> Sparse | None:
+    """Hard negatives as Y is checked; they may be empty."""
+    if given is None:
+        return None
+    given = _as_pattern(given, "hard_negatives")
+    if given.shape != shape:
+        raise DataError(f"hard_negatives must have the shape of Y, {shape}, got {given.shape}")
+    return given
 
 
 def checked_weights(weights: npt.ArrayLike | None, n: int, name: str) -> FloatArray | None:
     """Weights as float32, one per row, none negative or NaN."""
     if weights is None:
         return None
-    array = np.asarray(weights, dtype=np.float32)
-    if array.shape != (n,):
-        raise DataError(f"{name} must have {n:,} entries, got shape {array.shape}")
+    array = _as_array(weights)
+    if array is None or array.shape != (n,):
+        got = "rows of different lengths" if array is None else f"shape {array.shape}"
+        raise DataError(f"{name} must have {n:,} entries, got {got}")
+    if array.dtype.kind not in REAL:
+        raise DataError(f"{name} must hold numbers, got dtype {array.dtype}")
+    with np.errstate(over="ignore"):
+        array = array.astype(np.float32)
     if not np.isfinite(array).all() or (array < 0).any():
         raise DataError(f"{name} must hold finite numbers >= 0")
+    if not array.any():
+        raise DataError(f"{name} is 0 everywhere: there is nothing to learn from")
     return array
 
 
@@ -104,6 +99,19 @@ def checked_label(label: Any, n_labels: int) -> int:
     return int(label)
 
 
+def checked_label_ids(labels: npt.ArrayLike, n_labels: int) -> IntArray:
+    """Label ids of the model, in any order; there may be none."""
+    array = _as_array(labels)
+    if array is not None and array.size == 0:
+        return np.zeros(0, np.int64)
+    if array is None or array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(f"labels must be a list of label ids, got {labels!r}")
+    outside = array[(array < 0) | (array >= n_labels)]
+    if len(outside):
+        raise DataError(f"labels must be ids from 0 to {n_labels - 1:,}, got {outside[0]}")
+    return array.astype(np.int64)
+
+
 def checked_count(value: Any, name: str, *, at_least: int = 1) -> int:
     """A whole number from `at_least` up."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
@@ -112,29 +120,75 @@ def checked_count(value: Any, name: str, *, at_least: int = 1) -> int:
     return int(value)
 
 
-def _from_dense(X: Any, name: str) -> Sparse:
+def _as_array(values: Any) -> npt.NDArray[Any] | None:
+    """Any array-like as an array; None where its rows have different lengths."""
     try:
-        array = np.asarray(X, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+        return np.asarray(values)
+    except ValueError:
+        return None
+
+
+def _as_csr(given: Any, name: str, columns: str, advice: str) -> Sparse:
+    """A CSR matrix of real numbers whose structure is sound; from a dense array, in float32."""
+    matrix: Any = given if sp.issparse(given) else _as_array(given)
+    if matrix is None:
+        raise DataError(_not_a_matrix(name, columns, "rows of different lengths", advice))
+    if matrix.dtype.kind not in REAL:
+        raise DataError(_not_a_matrix(name, columns, f"dtype {matrix.dtype}", advice))
+    if matrix.ndim != 2:
+        raise DataError(_not_a_matrix(name, columns, f"shape {matrix.shape}", advice))
+    if isinstance(matrix, np.ndarray):
+        with np.errstate(over="ignore"):  # too large for float32 is infinite, which is refused
+            return sp.csr_array(matrix.astype(np.float32, copy=False))
+    if matrix.format != "csr":
+        matrix = _converted(matrix, name)
+    _check_structure(matrix, name)
+    return matrix
+
+
+def _not_a_matrix(name: str, columns: str, got: str, advice: str) -> str:
+    return (
+        f"{name} must be a (n_instances, {columns}) sparse matrix or array of numbers, got {got}: "
+        f"{advice}"
+    )
+
+
+def _as_pattern(matrix: Any, name: str) -> Sparse:
+    """A 0/1 CSR with sorted indices and no stored zeros."""
+    matrix = _as_csr(matrix, name, "n_labels", "lists of labels go through multitudes.Tagger")
+    if not np.isfinite(matrix.data).all() or (matrix.data < 0).any():
         raise DataError(
-            f"{name} must be a sparse matrix or an array of numbers, got {type(X).__name__}: "
-            "texts go through multitudes.Tagger or a features object first"
-        ) from error
-    if array.ndim != 2:
-        raise DataError(
-            f"{name} must be a (n_instances, n_features) matrix, got shape {array.shape}"
+            f"{name} has NaN, infinite or negative values: it must hold 1 where an instance has "
+            "a label"
         )
-    return sp.csr_array(array)
+    matrix = sp.csr_array(matrix)
+    if matrix.has_canonical_format and (matrix.data == 1).all():
+        return matrix
+    matrix = matrix.astype(np.float32)  # a copy
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    matrix.data.fill(1)
+    return matrix
+
+
+def _converted(matrix: Sparse, name: str) -> Sparse:
+    """Another sparse format as CSR; a corrupt one would make the conversion read foreign memory."""
+    try:
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise DataError(f"{name} is corrupt: {error}") from error
+    return matrix.tocsr()
 
 
 def _check_structure(matrix: Sparse, name: str) -> None:
     """Indices that point outside the matrix would make a kernel read foreign memory."""
-    indices = matrix.indices
-    if len(indices) and (indices.min() < 0 or indices.max() >= matrix.shape[1]):
-        raise DataError(
-            f"{name} has column index {max(indices.max(), -indices.min())} outside its "
-            f"{matrix.shape[1]:,} columns: the matrix is corrupt"
-        )
-    indptr = matrix.indptr
+    indices, indptr = matrix.indices, matrix.indptr
+    for index in (indices.min(), indices.max()) if len(indices) else ():
+        if not 0 <= index < matrix.shape[1]:
+            raise DataError(
+                f"{name} has column index {index} outside its {matrix.shape[1]:,} columns: "
+                "the matrix is corrupt"
+            )
     if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
         raise DataError(f"{name} has row pointers that do not fit its values: it is corrupt")

@@ -14,6 +14,7 @@ from multitudes.kernels.lanes import LANES
 from multitudes.kernels.search_index import fill_chunks, measure_chunks
 from multitudes.kernels.threads import ThreadTeam, resolve_threads
 from multitudes.labels import LabelTree
+from multitudes.linear.inputs import checked_label_ids
 from multitudes.linear.level_weights import LevelWeights, ends
 from multitudes.linear.scoring import Scoring
 from multitudes.types import FloatArray, LabelArray
@@ -84,20 +85,23 @@ class SearchIndex:
             size = min(BLOCK, -(-n // n_threads))
             with ThreadTeam(n_threads) as team:
                 team.map(block, [(i, min(n, i + size)) for i in range(0, n, size)])
-        return labels, scoring.finish(scores)
+        scores = scoring.finish(scores)
+        scores[labels < 0] = -np.inf
+        return labels, scores
 
     def allow(self, tree: LabelTree, labels: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """The `block_mask` under which only the given labels are found."""
         kept = np.zeros(tree.n_labels, bool)
-        kept[np.asarray(labels)] = True
-        masks = []
-        children = kept[tree.slot_labels]
-        for level in range(tree.depth - 1, -1, -1):
-            offsets = tree.offsets[level]
-            masks.append(block_masks(offsets, children))
-            below = ends(children.astype(np.int64))
-            children = below[offsets[1:]] > below[offsets[:-1]]
-        return np.concatenate(masks[::-1])
+        kept[checked_label_ids(labels, tree.n_labels)] = True
+        return np.concatenate(masks_by_level(tree, kept[tree.slot_labels]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the threads' own maps, which no copy needs."""
+        return {"n_features": self.n_features, "arrays": self.arrays}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.n_features, self.arrays = state["n_features"], state["arrays"]
+        self._local = threading.local()
 
     def _row_of(self) -> npt.NDArray[np.int32]:
         """The calling thread's map from feature to row; every search leaves it all -1."""
@@ -146,7 +150,7 @@ def build_arrays(tree: LabelTree, levels: Sequence[LevelWeights], n_features: in
         child_first=np.concatenate([own[:-1] for own in offsets]),
         child_count=child_count,
         block_first=ends(n_blocks)[:-1],
-        block_mask=np.concatenate([block_masks(own, np.ones(own[-1], bool)) for own in offsets]),
+        block_mask=np.concatenate(masks_by_level(tree, np.ones(tree.n_slots, bool))[:depth]),
         child_scale=padded([level.scale for level in levels], child_count),
         child_bias=padded([level.bias for level in levels], child_count),
         chunk_row=chunk_row,
@@ -178,6 +182,16 @@ def padded(values: Sequence[FloatArray], child_count: npt.NDArray[np.int64]) -> 
     out = np.zeros(int(n_blocks.sum()) * LANES, np.float32)
     out[start + np.arange(len(joined))] = joined
     return out
+
+
+def masks_by_level(tree: LabelTree, slots: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.int32]]:
+    """The block masks of each level: children above a marked slot, so never an empty leaf."""
+    masks, children = [], slots
+    for offsets in reversed(tree.offsets):
+        masks.append(block_masks(offsets, children))
+        below = ends(children.astype(np.int64))
+        children = below[offsets[1:]] > below[offsets[:-1]]
+    return masks[::-1]
 
 
 def block_masks(

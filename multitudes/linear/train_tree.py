@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multitudes.errors import DataError
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.checkpoint import Checkpoint
@@ -105,14 +104,9 @@ def _matched(task: TreeTask, tree: LabelTree, levels: list[LevelWeights], X: Spa
 def _hard_negatives(task: TreeTask, tree: LabelTree) -> list[Pattern] | None:
     if task.hard_negatives is None:
         return None
-    given = task.hard_negatives.tocsr()
-    if given.shape != task.Y.shape:
-        raise DataError(
-            f"hard_negatives must have the shape of Y, {task.Y.shape}, got {given.shape}"
-        )
+    given = task.hard_negatives
     if task.sample_weight is not None:
         given = given[task.sample_weight > 0]
-    given.sort_indices()
     return children_by_level(pattern_of(given), tree)
 
 

@@ -18,6 +18,7 @@ from multitudes.linear.explanation import Explanation, explain
 from multitudes.linear.inputs import (
     checked_count,
     checked_features,
+    checked_hard_negatives,
     checked_label,
     checked_labels,
     checked_weights,
@@ -97,7 +98,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             Y,
             solver=self.solver or SolverConfig(),
             negatives=self.negatives,
-            hard_negatives=hard_negatives,
+            hard_negatives=checked_hard_negatives(hard_negatives, Y.shape),
             sample_weight=checked_weights(sample_weight, X.shape[0], "sample_weight"),
             label_weight=checked_weights(label_weight, Y.shape[1], "label_weight"),
             beam_width=self.beam_width,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, DataError
 from multitudes.labels import LabelTree, build_tree, pifa
 from multitudes.linear.solver_config import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
@@ -90,6 +90,8 @@ class XRLinear(TreeEstimator):
         if tree is None and self.warm_start:
             tree = getattr(self, "tree_", None)
         if tree is not None:
+            if not isinstance(tree, LabelTree):
+                raise ConfigError(f"tree must be a LabelTree, got {type(tree).__name__}")
             if tree.n_labels != Y.shape[1]:
                 raise ConfigError(
                     f"the tree holds {tree.n_labels:,} labels, but Y has {Y.shape[1]:,}: "
@@ -98,10 +100,16 @@ class XRLinear(TreeEstimator):
             return tree
         if label_embeddings is None:
             label_embeddings = pifa(X, Y, n_threads=self.n_threads)
-        return build_tree(
+        built = build_tree(
             label_embeddings,
             branching=self.branching,
             max_leaf_size=self.max_leaf_size,
             seed=self.seed,
             n_threads=self.n_threads,
         )
+        if built.n_labels != Y.shape[1]:
+            raise DataError(
+                f"label_embeddings has {built.n_labels:,} rows, but Y has {Y.shape[1]:,} labels: "
+                "it must have a row for each"
+            )
+        return built
