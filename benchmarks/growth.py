@@ -43,7 +43,8 @@ def measure(n_labels: int, *, rounds: int, n_threads: int, seed: int) -> dict[st
         }
         answers = [trial(OURS, "train", order) for _ in range(rounds)]
         precision = precisions(folder / "labels.npy", folder / "Y_test.npz")
-    middle = {key: statistics.median(answer[key] for answer in answers) for key in answers[0]}
+    keys = ("seconds", "cpu_seconds", "peak_mb", "start_mb", "data_mb", "model_bytes")
+    middle = {key: statistics.median(answer[key] for answer in answers) for key in keys}
     return {
         **size,
         "nnz": size["nnz_features"] + size["nnz_labels"],
@@ -52,6 +53,7 @@ def measure(n_labels: int, *, rounds: int, n_threads: int, seed: int) -> dict[st
         "peak_mb": middle["peak_mb"],
         "fixed_mb": middle["start_mb"] - middle["data_mb"],
         "model_mb": middle["model_bytes"] / 2**20,
+        "clusters": answers[0]["clusters"],
         "p1": precision[0],
     }
 

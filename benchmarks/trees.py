@@ -5,7 +5,8 @@ hinge, cost 1, epsilon 0.1, weights up to 0.1 dropped, beam 10), and a binary tr
 of omikuji and of napkinXC. Every run has a fresh process that loads the same NPZ files and trains a
 small problem for warming up; contestants take turns, and ratios are medians over rounds.
 
-- Training includes label embeddings and tree building, not loading.
+- Training includes label embeddings and tree building, not loading. Trees need not have the same
+  levels: ``clusters`` says how many each level of ours and of libpecos' has.
 - Peak memory is that of the whole process up to the end of training: interpreter, libraries,
   compiled code and data included. ``training_rss_ratio_pecos`` leaves out what was there
   when training began.
@@ -136,6 +137,7 @@ def trained_summary(answers: Sequence[dict[str, Any]], seeds: int) -> dict[str, 
         "training_mb": training_mb(answers),
         "model_mb": median(answers, "model_bytes") / 2**20,
         "p": mean_precisions(answers, seeds),
+        "clusters": answers[0].get("clusters"),
         "rounds": [answer["seconds"] for answer in answers],
     }
 
@@ -155,12 +157,12 @@ def predicted_summary(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def median(answers: Sequence[dict[str, Any]], key: str) -> float:
     """The middle of the rounds."""
-    return statistics.median(answer[key] for answer in answers)
+    return float(statistics.median(answer[key] for answer in answers))
 
 
 def training_mb(answers: Sequence[dict[str, Any]]) -> float:
     """How far training raised the peak above what the process held when it began."""
-    return statistics.median(answer["peak_mb"] - answer["start_mb"] for answer in answers)
+    return float(statistics.median(one["peak_mb"] - one["start_mb"] for one in answers))
 
 
 def compile_times(n_threads: int) -> dict[str, float]:
@@ -210,7 +212,8 @@ def show_result(name: str, result: dict[str, Any]) -> None:
     columns = ("our weights", "model, MB", *precision, *(f"{p} - float32's" for p in precision))
     show(name, columns, weights)
     numbers = [(key, f"{v:.3f}") for key, v in result.items() if isinstance(v, float)]
-    show(f"{name}: ours against others", ("", ""), numbers)
+    if numbers:
+        show(f"{name}: ours against others", ("", ""), numbers)
 
 
 def main() -> None:
@@ -250,7 +253,8 @@ def main() -> None:
         results["sets"][source.name] = result
         show_result(source.name, result)
     compiling = [(key, f"{value:.2f}") for key, value in results.items() if key.startswith("jit_")]
-    show("Compiling, s", ("", ""), compiling)
+    if compiling:
+        show("Compiling, s", ("", ""), compiling)
     finish("trees", results, store=not given.no_store)
 
 

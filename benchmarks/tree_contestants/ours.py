@@ -48,6 +48,7 @@ def train(order: Order) -> dict[str, Any]:
     return {
         **cost,
         "data_mb": matrix_mb(X, Y),
+        "clusters": [model.tree_.n_clusters(level) for level in range(model.tree_.depth)],
         "model_bytes": folder_bytes(order["model"]),
     }
 

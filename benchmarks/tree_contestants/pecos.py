@@ -58,6 +58,7 @@ def train(order: Order) -> dict[str, Any]:
     return {
         **cost,
         "data_mb": matrix_mb(X, Y),
+        "clusters": [level.C.shape[1] for level in model.model.model_chain],
         "model_bytes": folder_bytes(order["model"]),
     }
 

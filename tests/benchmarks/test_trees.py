@@ -32,9 +32,10 @@ def data_folder(tmp_path: Path) -> Path:
 def test_the_last_line_is_the_record(
     data_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    once = "--rounds 1 --seeds 1 --threads 1 --online 5 --no-jit --no-store".split()
-    arguments = ["trees", "--data", str(data_folder), "--peers", "", *once]
-    monkeypatch.setattr(sys, "argv", arguments)
+    settings = {"--data": str(data_folder), "--peers": "", "--rounds": "1", "--seeds": "1"}
+    settings |= {"--threads": "1", "--online": "5"}
+    given = [word for pair in settings.items() for word in pair]
+    monkeypatch.setattr(sys, "argv", ["trees", *given, "--no-jit", "--no-store"])
     trees.main()
     record = json.loads(capsys.readouterr().out.splitlines()[-1])
     result = record["results"]["sets"]["small"]
@@ -43,6 +44,7 @@ def test_the_last_line_is_the_record(
     assert result["weights"]["int8"]["model_mb"] < result["weights"]["float32"]["model_mb"]
     ours = result["xr_linear"]["ours"]
     assert ours["p"][0] > 30  # a guess would be right in 1 of 100
+    assert ours["clusters"] == [1, 4]
     assert 0 < ours["training_mb"] < ours["peak_mb"]
     assert result["prediction"]["ours"]["n_online"] == 5
 
