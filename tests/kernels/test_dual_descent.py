@@ -206,6 +206,32 @@ def test_lanes_stop_when_their_own_twin_does(squared):
     assert done == expected_done
 
 
+def duality_gap(X, y, w, alpha, cost, *, squared, bias):
+    """Primal of w minus dual of alpha, in float64."""
+    X = np.c_[X, np.full(len(X), bias)].astype(np.float64)
+    w, alpha = w.astype(np.float64), alpha.astype(np.float64)
+    slack = np.maximum(0, 1 - y * (X @ w))
+    losses = cost * (slack**2 if squared else slack)
+    of_alpha = (alpha * y) @ X
+    ridge = alpha**2 / (4 * cost) if squared else 0 * alpha
+    return w @ w / 2 + losses.sum() - (alpha.sum() - of_alpha @ of_alpha / 2 - ridge.sum())
+
+
+@pytest.mark.parametrize("squared", [True, False])
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+@pytest.mark.parametrize("epsilon", [1e-1, 1e-2, 1e-3, 1e-4])
+def test_the_duality_gap_falls_below_epsilon_per_instance(squared, bias, epsilon):
+    X, cost = matrix(200, 12, seed=5), 0.5
+    Y = labels_of(X)
+    w, alpha, _ = solve(
+        X, Y, cost=(cost, cost), squared=squared, bias=bias, epsilon=epsilon, epochs=10_000
+    )
+    for k in range(Y.shape[1]):
+        y = np.where(Y[:, k], 1.0, -1.0)
+        gap = duality_gap(X, y, w[k], alpha[:, k], cost, squared=squared, bias=bias)
+        assert -1e-4 < gap < epsilon * len(X)
+
+
 def test_instance_weights_scale_the_cost():
     X = MATRICES["random"]
     weight = np.random.default_rng(3).random(len(X)) + 0.1

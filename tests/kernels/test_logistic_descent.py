@@ -8,7 +8,7 @@ import pytest
 from multitudes.kernels import logistic_descent, reference_trees
 from multitudes.kernels.lanes import LANES
 
-from .test_dual_descent import MATRICES, SEED, csr, labels_of
+from .test_dual_descent import MATRICES, SEED, csr, labels_of, matrix
 
 
 def solve(X, Y, *, cost=(1.0, 1.0), weight=None, bias=1.0, epsilon=1e-5, epochs=1000):
@@ -69,6 +69,22 @@ def test_the_solution_is_the_twins(name, bias):
     expected_w, expected_alpha = twins(X, Y, bias=bias)
     np.testing.assert_allclose(w, expected_w, atol=1e-4)
     np.testing.assert_allclose(alpha, expected_alpha, atol=1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [1e-1, 1e-2, 1e-3, 1e-4])
+def test_the_duality_gap_falls_below_epsilon_per_instance(epsilon):
+    X, cost = matrix(200, 12, seed=5), 0.5
+    Y = labels_of(X)
+    found = solve(X, Y, cost=(cost, cost), epsilon=epsilon, epochs=10_000)
+    with_constant = np.c_[X, np.ones(len(X))].astype(np.float64)
+    for k in range(Y.shape[1]):
+        w, alpha = found[0][k].astype(np.float64), found[1][:, k].astype(np.float64)
+        y = np.where(Y[:, k], 1.0, -1.0)
+        primal = w @ w / 2 + cost * np.logaddexp(0, -y * (with_constant @ w)).sum()
+        of_alpha = (alpha * y) @ with_constant
+        entropy = alpha * np.log(alpha) + (cost - alpha) * np.log(cost - alpha)
+        dual = -(of_alpha @ of_alpha / 2 + entropy.sum() - len(X) * cost * np.log(cost))
+        assert -1e-4 < primal - dual < epsilon * len(X)
 
 
 def test_costs_and_instance_weights():
