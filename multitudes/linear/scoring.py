@@ -51,6 +51,6 @@ def scoring(name: str) -> Scoring:
         "log-sigmoid": Scoring(SIGMOID, 1, False),
         "raw": Scoring(RAW, 1, False),
     }
-    if name not in rules:
+    if not isinstance(name, str) or name not in rules:
         raise ConfigError(f"score must be {SCORES}, got {name!r}")
     return rules[name]
