@@ -164,9 +164,16 @@ def build_arrays(tree: LabelTree, levels: Sequence[LevelWeights], n_features: in
         segment_value=segment_value,
         entry_child=index_child,
         entry_value=index_value,
-        slot_labels=tree.slot_labels if full else np.arange(offsets[-1][-1], dtype=np.int32),
+        slot_labels=tree.slot_labels if full else own_numbers(int(offsets[-1][-1])),
         largest_chunk=int(n_blocks.max(initial=1)),
     )
+
+
+def own_numbers(n: int) -> LabelArray:
+    """0 to n - 1, read-only as a tree's labels are: one type, one compilation of the search."""
+    numbers = np.arange(n, dtype=np.int32)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def as_bits(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
