@@ -190,5 +190,6 @@ def _check_structure(matrix: Sparse, name: str) -> None:
                 f"{name} has column index {index} outside its {matrix.shape[1]:,} columns: "
                 "the matrix is corrupt"
             )
-    if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+    ends_fit = indptr[0] == 0 and indptr[-1] == len(indices) == len(matrix.data)
+    if not ends_fit or (np.diff(indptr) < 0).any():
         raise DataError(f"{name} has row pointers that do not fit its values: it is corrupt")
