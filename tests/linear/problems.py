@@ -12,6 +12,7 @@ from multitudes.linear import SolverConfig
 from multitudes.linear.level_labels import everywhere, pattern_of
 from multitudes.linear.level_weights import LevelWeights
 from multitudes.linear.train_level import TrainingSet, train_level
+from multitudes.types import Predictions
 
 # Run to convergence, everything kept.
 EXACT = SolverConfig(epsilon=1e-5, max_epochs=20_000, threshold=0)
@@ -82,3 +83,9 @@ def assert_same_levels(left: list[LevelWeights], right: list[LevelWeights]) -> N
         for name, array in vars(a).items():
             assert array.dtype == vars(b)[name].dtype, name
             np.testing.assert_array_equal(array, vars(b)[name], err_msg=name)
+
+
+def assert_same_predictions(left: Predictions, right: Predictions) -> None:
+    """Bit for bit."""
+    np.testing.assert_array_equal(left.labels, right.labels)
+    np.testing.assert_array_equal(left.scores, right.scores)
