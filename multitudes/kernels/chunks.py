@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from numba import njit
 
-from multitudes.kernels.lanes import LANES
+from multitudes.kernels.lanes import LANES, larger, less, load, splat
 
 
 @njit(nogil=True, cache=True)
-def count_kept(w, n_local, n_children, cut):
-    """(rows, entries) that `fill_kept` will write: weights with |w| > cut of their child."""
+def kept_lanes(w, block, f, cut):
+    """Mask of the lanes of a block whose weight of feature f is larger than their cut."""
+    value = load(w[block], f * LANES)
+    return less(load(cut, block * LANES), larger(value, splat(0.0) - value))
+
+
+@njit(nogil=True, cache=True)
+def count_kept(
+    w,  # IN float32 (n_blocks, (n_local + 1) * 16)
+    n_local,  # IN
+    cut,  # IN float32 (n_blocks * 16,): weights with |w| <= cut are dropped
+):
+    """(rows, entries) that `fill_kept` will write."""
     rows = 0
     entries = 0
     for f in range(n_local):
-        kept = 0
-        for child in range(n_children):
-            kept += abs(w[child // LANES, f * LANES + child % LANES]) > cut[child]
-        entries += kept
-        rows += kept > 0
+        before = entries
+        for block in range(w.shape[0]):
+            mask = kept_lanes(w, block, f, cut)
+            while mask != 0:
+                mask &= mask - 1
+                entries += 1
+        rows += entries > before
     return rows, entries
 
 
@@ -26,9 +39,8 @@ def fill_kept(
     w,  # IN float32 (n_blocks, (n_local + 1) * 16)
     order,  # IN int64 (n_local,): local features by ascending global id
     feature_of,  # IN int32: global id of a local feature
-    cut,  # IN float32 (n_children,)
+    cut,  # IN float32 (n_blocks * 16,); infinite where there is no child
     first_child,  # IN: the chunk's child that lane 0 of w[0] is
-    n_children,  # IN: children in w
     row_feature,  # OUT int32 (rows,)
     row_entry,  # OUT int64 (rows + 1,): where each row's entries begin
     entry_child,  # OUT int32 (entries,): child within the chunk
@@ -39,12 +51,16 @@ def fill_kept(
     entry = 0
     for f in order:
         begin = entry
-        for child in range(n_children):
-            value = w[child // LANES, f * LANES + child % LANES]
-            if abs(value) > cut[child]:
-                entry_child[entry] = first_child + child
-                entry_value[entry] = value
-                entry += 1
+        for block in range(w.shape[0]):
+            mask = kept_lanes(w, block, f, cut)
+            lane = 0
+            while mask != 0:
+                if mask & 1:
+                    entry_child[entry] = first_child + block * LANES + lane
+                    entry_value[entry] = w[block, f * LANES + lane]
+                    entry += 1
+                mask >>= 1
+                lane += 1
         if entry > begin:
             row_feature[row] = feature_of[f]
             row_entry[row] = begin

@@ -30,9 +30,16 @@ from multitudes.kernels.lanes import (
     splat,
     store,
 )
+from multitudes.kernels.prefetch import prefetch
 
-ALL_LANES = (1 << LANES) - 1
 HUGE = np.float32(3.0e38)
+
+# A projected gradient below this share of the tolerance is left alone: the step would change
+# nothing that matters, and costs a second pass over the row.
+SMALL_STEP = np.float32(0.25)
+# Local features from which the weights outgrow the caches next to the core, so that fetching the
+# next row's beforehand pays.
+PREFETCH_FROM = 32_768
 
 
 @njit(nogil=True, cache=True)
@@ -126,6 +133,17 @@ def positives(
 
 
 @njit(nogil=True, cache=True)
+def fetch_row(following, second, begin, finish, local, value, w, alpha):
+    """Fetch the weights that the following row will need, and the second row itself."""
+    for t in range(begin[following], finish[following]):
+        prefetch(w, LANES * np.int64(local[t]))
+    prefetch(alpha, LANES * np.int64(following))
+    for t in range(begin[second], finish[second], LANES):
+        prefetch(local, t)
+        prefetch(value, t)
+
+
+@njit(nogil=True, cache=True)
 def solve_lanes(
     begin,  # IN int64 (n_rows,): where each row's entries begin
     finish,  # IN int64 (n_rows,)
@@ -153,7 +171,7 @@ def solve_lanes(
     one = splat(np.float32(1.0))
     minus = splat(np.float32(-1.0))
     huge = splat(HUGE)
-    small = splat(np.float32(0.01) * epsilon)
+    small = splat(SMALL_STEP * epsilon)
     tolerance = splat(epsilon)
     biases = splat(bias)
     cost_yes = load(cost_positive, 0)
@@ -170,6 +188,8 @@ def solve_lanes(
         lowest = huge
         for j in range(n_rows):
             r = order[j]
+            if n_local >= PREFETCH_FROM and j + 2 < n_rows:
+                fetch_row(order[j + 1], order[j + 2], begin, finish, local, value, w, alpha)
             first = begin[r]
             last = finish[r]
             even = biases * load(w, constant)
@@ -195,7 +215,6 @@ def solve_lanes(
             projected = select(less_equal(upper, own), larger(gradient, zero), projected)
             highest = larger(highest, projected)
             lowest = smaller(lowest, projected)
-            # A step far below the tolerance changes nothing that matters, but costs a pass.
             moving = live & (less(small, projected) | less(projected, zero - small))
             if moving != 0:
                 curvature = splat(square[r]) + ridge

@@ -94,7 +94,7 @@ def solve_hinge(
             projected = min(gradient, 0) if alpha[r] <= 0 else gradient
             projected = max(gradient, 0) if alpha[r] >= upper else projected
             seen.append(projected)
-            if abs(projected) > 0.01 * epsilon:
+            if abs(projected) > 0.25 * epsilon:
                 curvature = X[r] @ X[r] + ridge
                 moved = alpha[r] - gradient / curvature if curvature > 0 else upper
                 moved = min(max(moved, 0), upper)

@@ -246,13 +246,14 @@ def kept_weights(
     """
     n_children = task.to_child - task.from_child
     n_local = len(features)
-    cut = np.full(n_children, solver.threshold, np.float32)
+    cut = np.full(len(w) * LANES, np.inf, np.float32)
+    cut[:n_children] = solver.threshold
     if solver.max_nonzeros is not None and solver.max_nonzeros < n_local:
         for child in range(n_children):
             column = np.abs(w[child // LANES, child % LANES : n_local * LANES : LANES])
             bound = np.partition(column, n_local - solver.max_nonzeros - 1)
             cut[child] = max(cut[child], bound[n_local - solver.max_nonzeros - 1])
-    n_rows, n_entries = count_kept(w, n_local, n_children, cut)
+    n_rows, n_entries = count_kept(w, n_local, cut)
     chunk = Chunk(
         np.empty(n_rows, np.int32),
         np.empty(n_rows + 1, np.int64),
@@ -261,7 +262,7 @@ def kept_weights(
         np.float32(solver.bias) * w[:, n_local * LANES :].ravel()[:n_children],
     )
     by_feature = np.argsort(features)
-    fill_kept(w, by_feature, features, cut, task.from_child, n_children, *chunk[:4])
+    fill_kept(w, by_feature, features, cut, task.from_child, *chunk[:4])
     return chunk
 
 

@@ -20,15 +20,17 @@ def in_blocks(weights):
 
 def kept(weights, feature_of, cut, first_child=0):
     n_children, n_local = weights.shape
-    w, cut = in_blocks(weights), np.full(n_children, cut, np.float32)
-    n_rows, n_entries = count_kept(w, n_local, n_children, cut)
+    w = in_blocks(weights)
+    limits = np.full(len(w) * LANES, np.inf, np.float32)  # infinite where there is no child
+    limits[:n_children] = cut
+    n_rows, n_entries = count_kept(w, n_local, limits)
     out = (
         np.full(n_rows, -1, np.int32),
         np.full(n_rows + 1, -1, np.int64),
         np.full(n_entries, -1, np.int32),
         np.full(n_entries, np.nan, np.float32),
     )
-    fill_kept(w, np.argsort(feature_of), feature_of, cut, first_child, n_children, *out)
+    fill_kept(w, np.argsort(feature_of), feature_of, limits, first_child, *out)
     feature, entry, child, value = out
     assert entry[0] == 0
     assert entry[-1] == n_entries
