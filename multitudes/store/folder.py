@@ -26,7 +26,7 @@ from multitudes.errors import StoreError
 from multitudes.store.lease import Lease, is_held
 from multitudes.store.manifest import MANIFEST, Manifest
 
-_LEFTOVER = re.compile(r"(?:\.saving-|data-)([0-9a-f]{16})(?:\.lock)?")
+_LEFTOVER = re.compile(r"(?:\.saving-|data-)([0-9a-f]{16})(?:\.lock|\.lock\.new)?")
 _WINDOWS = os.name == "nt"
 _REPLACE_ATTEMPTS = 50  # Windows refuses while a reader has the manifest open
 
@@ -100,10 +100,19 @@ def _publish(workspace: Path, data: Path, path: Path, manifest: Manifest) -> Non
 
 def remove_leftovers(path: Path) -> None:
     """Remove what dead saves left at `path`, and data folders that are no longer current."""
-    beside = re.compile(re.escape(f".{path.name}") + r"(?:\.saving-)([0-9a-f]{16})(?:\.lock)?")
-    stale = _stale(path.parent, beside, f".{path.name}.saving-") if path.parent.is_dir() else []
+    stale = []
+    if path.parent.is_dir():
+        prefix = re.compile(re.escape(f".{path.name}") + r"(?=\.saving-)")
+        stale = _stale(
+            path,
+            [
+                (e, prefix.sub("", e.name))
+                for e in path.parent.glob(".*.saving-*")
+                if prefix.match(e.name)
+            ],
+        )
     if path.is_dir():
-        stale += _stale(path, _LEFTOVER, ".saving-")
+        stale += _stale(path, [(entry, entry.name) for entry in path.iterdir()])
         # Read after the leases were looked at: a save that finished meanwhile is in it.
         current = _current_data(path)
         stale = [entry for entry in stale if entry.name != current]
@@ -114,14 +123,21 @@ def remove_leftovers(path: Path) -> None:
             entry.unlink(missing_ok=True)
 
 
-def _stale(folder: Path, pattern: re.Pattern[str], prefix: str) -> list[Path]:
-    """Entries of `folder` that belong to a save no living process holds."""
-    found = [(entry, pattern.fullmatch(entry.name)) for entry in folder.iterdir()]
-    return [
-        entry
-        for entry, match in found
-        if match and not is_held(folder / f"{prefix}{match[1]}.lock")
-    ]
+def _stale(path: Path, named: list[tuple[Path, str]]) -> list[Path]:
+    """Those of (entry, its name inside a model) that belong to a save no living process holds."""
+    matches = [(entry, _LEFTOVER.fullmatch(name)) for entry, name in named]
+    return [entry for entry, match in matches if match and not _is_saving(path, entry, match[1])]
+
+
+def _is_saving(path: Path, entry: Path, token: str) -> bool:
+    """Whether the save of this token goes on; its lease may lie inside the model or beside it.
+
+    Beside it, for a first save; that one puts its data inside if another save was faster.
+    """
+    inside = path / f".saving-{token}.lock"
+    beside = path.with_name(f".{path.name}.saving-{token}.lock")
+    own = [entry] if entry.name.endswith(".lock.new") else []
+    return any(is_held(lease) for lease in [inside, beside, *own])
 
 
 def _current_data(path: Path) -> str | None:

@@ -6,7 +6,6 @@ remove those of a save that is still under way in another process.
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import BinaryIO
@@ -17,9 +16,20 @@ class Lease:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: BinaryIO = path.open("ab")
-        if not _try_lock(self._file):
-            raise OSError(f"{path} is held by another process")
+        if sys.platform == "win32":  # where an open file can be neither renamed nor removed
+            self._file: BinaryIO = path.open("ab")
+            _lock(self._file)
+            return
+        # Locked first and named afterwards, so that nobody finds it free and takes us for dead.
+        unnamed = path.with_name(path.name + ".new")
+        while True:
+            self._file = unnamed.open("ab")
+            _lock(self._file)
+            try:
+                unnamed.rename(path)
+                return
+            except FileNotFoundError:  # removed as a leftover before it was locked
+                self._file.close()
 
     def release(self) -> None:
         """Give the lease up and remove its file."""
@@ -43,6 +53,10 @@ def is_held(path: Path) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
+    def _lock(file: BinaryIO) -> None:
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+
     def _try_lock(file: BinaryIO) -> bool:
         try:
             file.seek(0)
@@ -54,10 +68,12 @@ if sys.platform == "win32":
 else:
     import fcntl
 
+    def _lock(file: BinaryIO) -> None:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)  # waits only while somebody looks
+
     def _try_lock(file: BinaryIO) -> bool:
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        # Another process may have found the file before it was locked, and removed it.
-        return os.fstat(file.fileno()).st_nlink > 0
+        return True
