@@ -43,6 +43,12 @@ def test_one_text(cli, model):
     assert [entry["labels"][0]["label"] for entry in result.json] == ["fruit", "planets"]
 
 
+def test_explain_shows_the_words_behind_a_label(cli, model):
+    result = cli("predict", model, "--text", "juicy apple", "-k", 1, "--explain")
+    assert "fruit: score" in result.out
+    assert "juicy +" in result.out
+
+
 def test_reads_stdin(cli, model, tmp_path, monkeypatch):
     source = tmp_path / "in.jsonl"
     source.write_text('{"text": "orbit of the moon"}\n')
