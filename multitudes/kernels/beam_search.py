@@ -28,6 +28,7 @@ from multitudes.kernels.lanes import (
     splat,
     store,
 )
+from multitudes.kernels.prefetch import prefetch
 
 HINGE, SIGMOID, RAW = 0, 1, 2
 
@@ -274,6 +275,11 @@ def visit_clusters(
                 row_of[index.row_feature[row]] = row
         for visit in range(at, until):
             i = visit_instance[visit]
+            if visit + 2 < until:
+                following = first_instance + visit_instance[visit + 2]
+                for t in range(x_indptr[following], x_indptr[following + 1], LANES):
+                    prefetch(x_indices, t)
+                    prefetch(x_data, t)
             begin = x_indptr[first_instance + i]
             end = x_indptr[first_instance + i + 1]
             if mapped:
