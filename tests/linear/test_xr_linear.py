@@ -194,9 +194,11 @@ def test_weight_zero_leaves_an_instance_out(data):
     X, Y = data
     tree = LabelTree.from_leaves(np.array_split(np.arange(80), 8))
     weight = np.ones(200)
-    weight[120:] = 0
-    left_out = XRLinear(tree=tree).fit(X, Y, sample_weight=weight)
-    assert_same_levels(left_out.levels_, XRLinear(tree=tree).fit(X[:120], Y[:120]).levels_)
+    weight[:80] = 0
+    hard = Y[::-1]  # of each instance, the labels of another
+    left_out = XRLinear(tree=tree).fit(X, Y, sample_weight=weight, hard_negatives=hard)
+    absent = XRLinear(tree=tree).fit(X[80:], Y[80:], hard_negatives=hard[80:])
+    assert_same_levels(left_out.levels_, absent.levels_)
 
 
 def test_sample_weight_two_is_the_row_twice(data):
