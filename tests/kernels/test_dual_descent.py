@@ -206,6 +206,14 @@ def test_lanes_stop_when_their_own_twin_does(squared):
     assert done == expected_done
 
 
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 20])
+def test_fetching_ahead_changes_nothing(n_rows):
+    """Problems with this many features fetch the weights of rows to come."""
+    X = matrix(n_rows, dual_descent.PREFETCH_FROM, density=0.001)
+    Y = labels_of(X)
+    np.testing.assert_allclose(solve(X, Y, epochs=3)[0], twins(X, Y, epochs=3)[0], atol=1e-4)
+
+
 def duality_gap(X, y, w, alpha, cost, *, squared, bias):
     """Primal of w minus dual of alpha, in float64."""
     X = np.c_[X, np.full(len(X), bias)].astype(np.float64)
