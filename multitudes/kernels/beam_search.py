@@ -107,6 +107,12 @@ def find_rows(index, g, x_indices, begin, end, hit_row, hit_at):
 
 
 @njit(nogil=True, cache=True)
+def map_worth_it(visits, rows):
+    """Whether so many visits to a chunk of so many rows pay for a map."""
+    return visits > 1 and visits * MAP_PAYS > rows
+
+
+@njit(nogil=True, cache=True)
 def map_rows(row_of, x_indices, begin, end, hit_row, hit_at):
     """The same rows as `find_rows`, through a map from feature to row; their number."""
     hits = 0
@@ -269,7 +275,7 @@ def visit_clusters(
         first = index.chunk_row[g]
         last = index.chunk_row[g + 1]
         n_blocks = (index.child_count[g] + LANES - 1) // LANES
-        mapped = (until - at) * MAP_PAYS > last - first and until - at > 1
+        mapped = map_worth_it(until - at, last - first)
         if mapped:
             for row in range(first, last):
                 row_of[index.row_feature[row]] = row

@@ -29,6 +29,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_trees : int
+        Trees whose scores are averaged.
     branching : int
         Children per cluster; 2 is Parabel's.
     max_leaf_size : int

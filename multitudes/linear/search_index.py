@@ -16,6 +16,7 @@ from multitudes.kernels.threads import ThreadTeam, resolve_threads
 from multitudes.labels import LabelTree
 from multitudes.linear.inputs import checked_label_ids
 from multitudes.linear.level_weights import LevelWeights, ends
+from multitudes.linear.overlap import OverlapSearch
 from multitudes.linear.scoring import Scoring
 from multitudes.types import FloatArray, LabelArray
 
@@ -38,6 +39,8 @@ class SearchIndex:
     def __init__(self, tree: LabelTree, levels: Sequence[LevelWeights], n_features: int) -> None:
         self.n_features = n_features
         self.arrays = build_arrays(tree, levels, n_features)
+        overlaps = len(levels) == tree.depth and tree.n_slots > tree.n_labels
+        self.overlap = OverlapSearch(tree) if overlaps else None
         self._local = threading.local()
 
     @property
@@ -54,10 +57,12 @@ class SearchIndex:
         scoring: Scoring,
         n_threads: int | None = None,
         allowed: npt.NDArray[np.int32] | None = None,
+        merge: str = "mean",
     ) -> tuple[LabelArray, FloatArray]:
         """Best labels (n, top_k) and their scores; -1 and -inf where there are no more.
 
-        `allowed` is a `block_mask` (see `allow`) that leaves labels out.
+        `allowed` is a `block_mask` (see `allow`) that leaves labels out; `merge` says how the
+        copies of a label become one.
         """
         arrays = self.arrays if allowed is None else self.arrays._replace(block_mask=allowed)
         n = X.shape[0]
@@ -71,6 +76,13 @@ class SearchIndex:
 
         def block(bounds: tuple[int, int]) -> None:
             start, stop = bounds
+            if self.overlap is not None:
+                self.overlap.rank(
+                    (indptr, indices, data), bounds, arrays, beam_width=beam_width,
+                    scoring=scoring, merge=merge, row_of=self._row_of(),
+                    out=(labels[start:stop], scores[start:stop]),
+                )  # fmt: skip
+                return
             search_block(
                 indptr, indices, data, start, arrays, beam_width, scoring.kind, scoring.power,
                 self._row_of(), labels[start:stop], scores[start:stop],
@@ -83,6 +95,8 @@ class SearchIndex:
         else:
             n_threads = resolve_threads(n_threads)
             size = min(BLOCK, -(-n // n_threads))
+            if self.overlap is not None:
+                size = min(size, self.overlap.block_size(beam_width))
             with ThreadTeam(n_threads) as team:
                 team.map(block, [(i, min(n, i + size)) for i in range(0, n, size)])
         scores = scoring.finish(scores)

@@ -24,6 +24,7 @@ from multitudes.linear.inputs import (
     checked_weights,
 )
 from multitudes.linear.level_weights import WEIGHT_TYPES, LevelWeights
+from multitudes.linear.overlap import checked_merge
 from multitudes.linear.scoring import scoring
 from multitudes.linear.search_index import SearchIndex
 from multitudes.linear.solver_config import SolverConfig
@@ -125,6 +126,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         beam_width: int | None = None,
         threshold: float | None = None,
         labels: npt.ArrayLike | None = None,
+        merge: str = "mean",
     ) -> Predictions:
         """The best labels of each instance.
 
@@ -139,6 +141,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             Leave out labels whose score is lower.
         labels : array of label ids, optional
             Only these may be predicted.
+        merge : str
+            How the scores of a label that lives in several leaves become one: 'mean' of the
+            copies reached, 'max' or 'sum'. Without overlap it changes nothing.
         """
         self._check_fitted()
         top_k = checked_count(top_k, "top_k")
@@ -152,6 +157,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             scoring=scoring(self.score),
             n_threads=self.n_threads,
             allowed=None if labels is None else index.allow(self.tree_, labels),
+            merge=checked_merge(merge),
         )
         return Predictions(found, scores, self.n_labels_).above(threshold)
 

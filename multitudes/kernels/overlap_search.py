@@ -1,0 +1,293 @@
+"""The last level of a tree in which a label may live in several leaves.
+
+An instance may reach several copies of a label; their scores become one (mean, max or sum) before
+the top k is cut. Not every copy need be scored: with T the k-th best single copy (of different
+labels) and at most `overlap` copies each, a label whose best copy is below T / overlap cannot be
+among the k best, whatever its other copies say. So leaves are visited best first until they fall
+below that, and leaves further down only where they hold another copy of a label still in question.
+The result is the same as if all leaves of the beam had been scored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from multitudes.kernels.beam_search import (
+    FIRST_ROUND,
+    RAW,
+    add_dense,
+    add_sparse,
+    find_rows,
+    insert,
+    map_rows,
+    map_worth_it,
+    order_visits,
+    path_scores,
+)
+from multitudes.kernels.lanes import LANES, fma, less_equal, load, splat, store
+
+MEAN, MAX, SUM = 0, 1, 2
+
+
+@njit(nogil=True, cache=True)
+def insert_best_copy(ids, scores, count, new_id, new_score):
+    """Rank labels by their best copy so far; returns the new count."""
+    for at in range(count):
+        if ids[at] == new_id:
+            if new_score <= scores[at]:
+                return count
+            for later in range(at, count - 1):
+                ids[later] = ids[later + 1]
+                scores[later] = scores[later + 1]
+            count -= 1
+            break
+    return insert(ids, scores, count, new_id, new_score)
+
+
+@njit(nogil=True, cache=True)
+def score_leaf(index, g, n_blocks, parent, kind, power, total, scratch, room):
+    """Write the path scores of a leaf's children (OUT float32 room); -inf where masked."""
+    for block in range(n_blocks):
+        at = index.block_first[g] + block
+        margin = fma(
+            load(total, block * LANES),
+            load(index.child_scale, at * LANES),
+            load(index.child_bias, at * LANES),
+        )
+        store(room, block * LANES, path_scores(margin, parent, kind, power, scratch))
+        mask = index.block_mask[at]
+        if mask != (1 << LANES) - 1:
+            for lane in range(LANES):
+                if not (mask >> lane) & 1:
+                    room[block * LANES + lane] = -np.inf
+
+
+@njit(nogil=True, cache=True)
+def visit_leaves(
+    x_indptr, x_indices, x_data, first_instance,  # IN: the features of the block
+    index,  # IN SearchArrays
+    kind, power,  # IN: how a margin becomes a score
+    slack,  # IN float32: log(overlap), what merging can take from a copy's score
+    leaf, leaf_score,  # IN int32, float32 (n, width): the beams
+    visits, visit_instance, visit_place,  # IN: which of them to visit, by leaf
+    row_of, hit_row, hit_at, total, scratch,  # TMP
+    room,  # OUT float32 (n, width, stride): score of every child of every visited leaf
+    visited,  # OUT bool (n, width)
+    best_id, best_score, best_count,  # OUT (n, top_k): best copies of different labels
+    bar,  # OUT float32 (n,): copies below cannot matter
+):  # fmt: skip
+    """Score the children of leaves and note the best copies of each instance."""
+    level = index.level_start.size - 2
+    at = 0
+    while at < visits:
+        own = leaf[visit_instance[at], visit_place[at]]
+        until = at + 1
+        while until < visits and leaf[visit_instance[until], visit_place[until]] == own:
+            until += 1
+        g = index.level_start[level] + own
+        first = index.chunk_row[g]
+        last = index.chunk_row[g + 1]
+        n_blocks = (index.child_count[g] + LANES - 1) // LANES
+        mapped = map_worth_it(until - at, last - first)
+        if mapped:
+            for row in range(first, last):
+                row_of[index.row_feature[row]] = row
+        for visit in range(at, until):
+            i = visit_instance[visit]
+            place = visit_place[visit]
+            begin = x_indptr[first_instance + i]
+            end = x_indptr[first_instance + i + 1]
+            if mapped:
+                hits = map_rows(row_of, x_indices, begin, end, hit_row, hit_at)
+            else:
+                hits = find_rows(index, g, x_indices, begin, end, hit_row, hit_at)
+            if index.chunk_dense[g]:
+                add_dense(index, g, n_blocks, hits, hit_row, hit_at, x_data, total)
+            else:
+                add_sparse(index, n_blocks, hits, hit_row, hit_at, x_data, total)
+            own_room = room[i, place]
+            score_leaf(
+                index, g, n_blocks, leaf_score[i, place], kind, power, total, scratch, own_room
+            )
+            visited[i, place] = True
+            best_count[i] = note_best(
+                index, g, n_blocks, own_room, best_id[i], best_score[i], best_count[i]
+            )
+            if best_count[i] == best_id.shape[1] and kind != RAW:
+                bar[i] = best_score[i, best_count[i] - 1] - slack
+        if mapped:
+            for row in range(first, last):
+                row_of[index.row_feature[row]] = -1
+        at = until
+
+
+@njit(nogil=True, cache=True)
+def note_best(index, g, n_blocks, room, ids, scores, count):
+    """Enter a leaf's children among the best copies; returns the new count."""
+    for block in range(n_blocks):
+        worst = scores[count - 1] if count == ids.size else np.float32(-np.inf)
+        better = less_equal(splat(worst), load(room, block * LANES))
+        better &= index.block_mask[index.block_first[g] + block]
+        lane = 0
+        while better != 0:
+            if better & 1:
+                child = block * LANES + lane
+                label = index.slot_labels[index.child_first[g] + child]
+                count = insert_best_copy(ids, scores, count, label, room[child])
+            better >>= 1
+            lane += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def find_candidates(index, leaf, count, visited, room, bar, seen, candidates):
+    """Labels of one instance with a copy at or above `bar`, each once; returns their number."""
+    level = index.level_start.size - 2
+    found = 0
+    for place in range(count):
+        if not visited[place]:
+            continue
+        g = index.level_start[level] + leaf[place]
+        for block in range((index.child_count[g] + LANES - 1) // LANES):
+            better = less_equal(splat(bar), load(room[place], block * LANES))
+            better &= index.block_mask[index.block_first[g] + block]
+            lane = 0
+            while better != 0:
+                if better & 1:
+                    label = index.slot_labels[index.child_first[g] + block * LANES + lane]
+                    if not seen[label]:
+                        seen[label] = True
+                        candidates[found] = label
+                        found += 1
+                better >>= 1
+                lane += 1
+    for c in range(found):
+        seen[candidates[c]] = False
+    return found
+
+
+@njit(nogil=True, cache=True)
+def place_of(leaf, count, wanted):
+    """Where a leaf stands in a beam; -1 where it does not."""
+    for place in range(count):
+        if leaf[place] == wanted:
+            return place
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def merged_score(index, label, slot_start, slots, slot_leaf, leaf, count, room, kind, merge):
+    """The score of a label from all copies that its instance reached."""
+    level = index.level_start.size - 2
+    total = 0.0
+    best = -np.inf
+    reached = 0
+    for s in range(slot_start[label], slot_start[label + 1]):
+        place = place_of(leaf, count, slot_leaf[slots[s]])
+        if place >= 0:
+            g = index.level_start[level] + leaf[place]
+            score = np.float64(room[place, slots[s] - index.child_first[g]])
+            best = max(best, score)
+            total += score if kind == RAW else np.exp(score)
+            reached += 1
+    if reached == 1 or merge == MAX:
+        return np.float32(best)
+    if merge == MEAN:
+        total /= reached
+    if kind == RAW:
+        return np.float32(total)
+    return np.float32(np.log(total)) if total > 0.0 else np.float32(best)
+
+
+@njit(nogil=True, cache=True)
+def rank_overlapping(
+    x_indptr,  # IN int64 (n_instances + 1,)
+    x_indices,  # IN int32
+    x_data,  # IN float32
+    first_instance,  # IN: the block's first row of X
+    index,  # IN SearchArrays of the whole tree
+    slot_start,  # IN int64 (n_labels + 1,)
+    slots,  # IN int64: the slots of each label
+    slot_leaf,  # IN int32 (n_slots,)
+    slack,  # IN float32: log of the largest number of copies of a label
+    merge,  # IN: MEAN, MAX or SUM
+    kind,  # IN: HINGE, SIGMOID or RAW
+    power,  # IN
+    leaf,  # IN int32 (n, width): the beams, best first
+    leaf_score,  # IN float32 (n, width)
+    count,  # IN int64 (n,): leaves in each beam
+    row_of,  # TMP int32 (n_features,): all -1, and -1 again afterwards
+    seen,  # TMP bool (n_labels,): all False, and False again afterwards
+    room,  # TMP float32 (n, width, stride): stride holds the largest leaf's blocks
+    labels,  # OUT int32 (n, top_k)
+    scores,  # OUT float32 (n, top_k)
+):
+    """Rank the labels in the leaves of each beam, copies of a label as one."""
+    n, width = leaf.shape
+    top_k = labels.shape[1]
+    visit_instance = np.empty(n * width, np.int64)
+    visit_place = np.empty(n * width, np.int64)
+    visited = np.empty((n, width), np.bool_)
+    best_id = np.empty((n, top_k), np.int32)
+    best_score = np.empty((n, top_k), np.float32)
+    best_count = np.empty(n, np.int64)
+    bar = np.empty(n, np.float32)
+    longest = 0
+    for i in range(n):
+        best_count[i] = 0
+        bar[i] = -np.inf
+        longest = max(longest, x_indptr[first_instance + i + 1] - x_indptr[first_instance + i])
+        for place in range(width):
+            visited[i, place] = False
+    hit_row = np.empty(longest + 1, np.int64)
+    hit_at = np.empty(longest + 1, np.int64)
+    total = np.empty(index.largest_chunk * LANES, np.float32)
+    scratch = np.empty(LANES, np.float32)
+    ends = np.empty(index.child_count.size + 1 if n > 1 else 0, np.int64)
+    candidates = np.empty(width * room.shape[2], np.int32)
+    n_leaves = index.level_start[-1] - index.level_start[-2]
+    from_place = 0
+    while from_place < width:
+        to_place = min(width, 2 * from_place + FIRST_ROUND)
+        visits = order_visits(
+            leaf, leaf_score, count, from_place, to_place, bar, ends, n_leaves,
+            visit_instance, visit_place,
+        )  # fmt: skip
+        visit_leaves(
+            x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
+            leaf, leaf_score, visits, visit_instance, visit_place,
+            row_of, hit_row, hit_at, total, scratch, room, visited,
+            best_id, best_score, best_count, bar,
+        )  # fmt: skip
+        from_place = to_place
+    for i in range(n):
+        found = find_candidates(
+            index, leaf[i], count[i], visited[i], room[i], bar[i], seen, candidates
+        )
+        missing = 0
+        for c in range(found):
+            for s in range(slot_start[candidates[c]], slot_start[candidates[c] + 1]):
+                place = place_of(leaf[i], count[i], slot_leaf[slots[s]])
+                if place >= 0 and not visited[i, place]:
+                    visited[i, place] = True
+                    visit_instance[missing] = i
+                    visit_place[missing] = place
+                    missing += 1
+        if missing > 0:
+            visit_leaves(
+                x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
+                leaf, leaf_score, missing, visit_instance, visit_place,
+                row_of, hit_row, hit_at, total, scratch, room, visited,
+                best_id, best_score, best_count, bar,
+            )  # fmt: skip
+        kept = 0
+        for c in range(found):
+            score = merged_score(
+                index, candidates[c], slot_start, slots, slot_leaf, leaf[i], count[i], room[i],
+                kind, merge,
+            )  # fmt: skip
+            kept = insert(labels[i], scores[i], kept, candidates[c], score)
+        for place in range(kept, top_k):
+            labels[i, place] = -1
+            scores[i, place] = -np.inf
