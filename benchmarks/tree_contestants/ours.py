@@ -29,7 +29,7 @@ def estimator(order: Order) -> XRLinear:
         branching=order["branching"],
         max_leaf_size=order["max_leaf_size"],
         beam_width=BEAM_WIDTH,
-        score=order.get("score", "l3-hinge"),
+        score_function=order.get("score", "l3-hinge"),
         weights=order.get("weights", "float16"),
         seed=order["seed"],
         n_threads=order["n_threads"],

@@ -68,6 +68,23 @@ class ThreadTeam:
             self._pool.shutdown(cancel_futures=True)
 
 
+class ThreadBuffers:
+    """Arrays that each thread keeps for itself between calls; copies and pickles start empty."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def get(self, name: str, make: Callable[[], Result]) -> Result:
+        """The calling thread's buffer of a name, made on first use."""
+        if not hasattr(self._local, name):
+            setattr(self._local, name, make())
+        buffer: Result = getattr(self._local, name)
+        return buffer
+
+    def __reduce__(self) -> tuple[type[Self], tuple[()]]:
+        return type(self), ()
+
+
 @contextmanager
 def numba_threads(n_threads: int | None) -> Iterator[int]:
     """Set numba's own thread count for a `prange` kernel, one caller at a time."""

@@ -19,7 +19,7 @@ class OneVsAll(TreeEstimator):
 
     Parameters
     ----------
-    score : str
+    score_function : str
         'l3-hinge' (or l1, l2, ...), 'sigmoid', 'log-sigmoid' or 'raw'.
     solver : SolverConfig, optional
         How rankers are trained.
@@ -44,7 +44,7 @@ class OneVsAll(TreeEstimator):
 
     def __init__(
         self,
-        score: str = "l3-hinge",
+        score_function: str = "l3-hinge",
         solver: SolverConfig | None = None,
         weights: str = "float16",
         checkpoint: str | Path | None = None,
@@ -52,7 +52,7 @@ class OneVsAll(TreeEstimator):
         n_threads: int | None = None,
         verbose: bool = False,
     ) -> None:
-        self.score = score
+        self.score_function = score_function
         self.solver = solver
         self.weights = weights
         self.checkpoint = checkpoint

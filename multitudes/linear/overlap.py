@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +9,7 @@ from multitudes.errors import ConfigError
 from multitudes.kernels.beam_search import SearchArrays, search_block
 from multitudes.kernels.lanes import LANES
 from multitudes.kernels.overlap_search import MAX, MEAN, SUM, rank_overlapping
+from multitudes.kernels.threads import ThreadBuffers
 from multitudes.labels import LabelTree
 from multitudes.linear.scoring import Scoring
 from multitudes.types import FloatArray, LabelArray
@@ -38,7 +36,7 @@ class OverlapSearch:
         self.largest_leaf = int(np.diff(tree.offsets[-1]).max())
         self.most_copies = int(np.diff(self.slot_start).max())
         self.n_leaves = tree.n_leaves
-        self._local = threading.local()
+        self._buffers = ThreadBuffers()
 
     def block_size(self, beam_width: int) -> int:
         """Instances ranked together, so that their scores fit the room."""
@@ -81,19 +79,13 @@ class OverlapSearch:
 
     def _seen(self) -> npt.NDArray[np.bool_]:
         """The calling thread's marks, all False between calls."""
-        if not hasattr(self._local, "seen"):
-            self._local.seen = np.zeros(self.n_labels, np.bool_)
-        seen: npt.NDArray[np.bool_] = self._local.seen
-        return seen
+        return self._buffers.get("seen", lambda: np.zeros(self.n_labels, np.bool_))
 
     def _room(self, n: int, beam_width: int) -> FloatArray:
         """The calling thread's room, (n, beam_width, stride)."""
-        room: Any = getattr(self._local, "room", None)
-        needed = n * beam_width * self._stride()
-        if room is None or len(room) < needed:
-            room = self._local.room = np.empty(needed, np.float32)
-        shaped: FloatArray = room[:needed].reshape(n, beam_width, self._stride())
-        return shaped
+        size = max(n, self.block_size(beam_width)) * beam_width * self._stride()
+        room = self._buffers.get(f"room-{size}", lambda: np.empty(size, np.float32))
+        return room[: n * beam_width * self._stride()].reshape(n, beam_width, self._stride())
 
 
 def checked_merge(merge: str) -> str:

@@ -15,6 +15,7 @@ from multitudes.linear.inputs import checked_count, checked_features, checked_la
 from multitudes.linear.scoring import scoring
 from multitudes.linear.solver_config import SolverConfig
 from multitudes.linear.xr_linear import XRLinear
+from multitudes.metrics import precision_at_k
 from multitudes.scores.ensemble import average
 from multitudes.store import State
 from multitudes.types import Predictions, Sparse
@@ -36,7 +37,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         Labels per leaf at most.
     beam_width : int
         Clusters kept per level when predicting.
-    score : str
+    score_function : str
         'l3-hinge' (or l1, l2, ...) or 'sigmoid'; raw margins cannot be averaged.
     solver : SolverConfig, optional
         How rankers are trained.
@@ -66,7 +67,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         branching: int = 2,
         max_leaf_size: int = 100,
         beam_width: int = 10,
-        score: str = "l3-hinge",
+        score_function: str = "l3-hinge",
         solver: SolverConfig | None = None,
         weights: str = "float16",
         checkpoint: str | Path | None = None,
@@ -78,7 +79,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         self.branching = branching
         self.max_leaf_size = max_leaf_size
         self.beam_width = beam_width
-        self.score = score
+        self.score_function = score_function
         self.solver = solver
         self.weights = weights
         self.checkpoint = checkpoint
@@ -89,8 +90,10 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, Y: Sparse, *, label_embeddings: Any = None) -> Self:
         """Train every tree; parameters as in `XRLinear.fit`."""
         n_trees = checked_count(self.n_trees, "n_trees")
-        if not scoring(self.score).exponentiate:
-            raise ConfigError(f"score {self.score!r} cannot be averaged: use a hinge or sigmoid")
+        if not scoring(self.score_function).exponentiate:
+            raise ConfigError(
+                f"score_function {self.score_function!r} cannot be averaged: use a hinge or sigmoid"
+            )
         X = checked_features(X)
         Y = checked_labels(Y, n_instances=X.shape[0])
         if label_embeddings is None:
@@ -120,6 +123,10 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
             for tree in self.trees_
         ]
         return average(found, top_k=top_k).above(threshold)
+
+    def score(self, X: Any, Y: Sparse) -> float:
+        """Precision at 1 on (X, Y): what GridSearchCV takes where it is told nothing else."""
+        return precision_at_k(self.predict(X, top_k=1), Y, k=1)
 
     def explain(self, x: Any, label: int) -> list[Explanation]:
         """Why a label got its score in each tree; see `XRLinear.explain`."""
@@ -169,7 +176,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
             branching=self.branching,
             max_leaf_size=self.max_leaf_size,
             beam_width=self.beam_width,
-            score=self.score,
+            score_function=self.score_function,
             solver=self.solver,
             weights=self.weights,
             checkpoint=self.checkpoint,

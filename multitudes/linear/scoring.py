@@ -52,5 +52,5 @@ def scoring(name: str) -> Scoring:
         "raw": Scoring(RAW, 1, False),
     }
     if not isinstance(name, str) or name not in rules:
-        raise ConfigError(f"score must be {SCORES}, got {name!r}")
+        raise ConfigError(f"score_function must be {SCORES}, got {name!r}")
     return rules[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from multitudes.kernels.beam_search import SearchArrays, search_block
 from multitudes.kernels.lanes import LANES
 from multitudes.kernels.search_index import fill_chunks, measure_chunks
-from multitudes.kernels.threads import ThreadTeam, resolve_threads
+from multitudes.kernels.threads import ThreadBuffers, ThreadTeam, resolve_threads
 from multitudes.labels import LabelTree
 from multitudes.linear.inputs import checked_label_ids
 from multitudes.linear.level_weights import LevelWeights, ends
@@ -41,7 +40,7 @@ class SearchIndex:
         self.arrays = build_arrays(tree, levels, n_features)
         overlaps = len(levels) == tree.depth and tree.n_slots > tree.n_labels
         self.overlap = OverlapSearch(tree) if overlaps else None
-        self._local = threading.local()
+        self._buffers = ThreadBuffers()
 
     @property
     def nbytes(self) -> int:
@@ -109,20 +108,9 @@ class SearchIndex:
         kept[checked_label_ids(labels, tree.n_labels)] = True
         return np.concatenate(masks_by_level(tree, kept[tree.slot_labels]))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the threads' own maps, which no copy needs."""
-        return {"n_features": self.n_features, "arrays": self.arrays}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.n_features, self.arrays = state["n_features"], state["arrays"]
-        self._local = threading.local()
-
     def _row_of(self) -> npt.NDArray[np.int32]:
         """The calling thread's map from feature to row; every search leaves it all -1."""
-        if not hasattr(self._local, "row_of"):
-            self._local.row_of = np.full(self.n_features, -1, np.int32)
-        row_of: npt.NDArray[np.int32] = self._local.row_of
-        return row_of
+        return self._buffers.get("row_of", lambda: np.full(self.n_features, -1, np.int32))
 
 
 def build_arrays(tree: LabelTree, levels: Sequence[LevelWeights], n_features: int) -> SearchArrays:

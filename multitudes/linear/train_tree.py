@@ -33,7 +33,7 @@ class TreeTask:
     sample_weight: FloatArray | None = None
     label_weight: FloatArray | None = None
     beam_width: int = 10
-    score: str = "l3-hinge"
+    score_function: str = "l3-hinge"
     weights: str = "float16"
     seed: int = 0
 
@@ -95,7 +95,7 @@ def _matched(task: TreeTask, tree: LabelTree, levels: list[LevelWeights], X: Spa
     """The clusters that the levels trained so far lead each instance to."""
     index = SearchIndex(tree, levels, X.shape[1])
     width = min(task.beam_width, tree.n_clusters(len(levels)))
-    found, _ = index.search(X, top_k=width, beam_width=width, scoring=scoring(task.score))
+    found, _ = index.search(X, top_k=width, beam_width=width, scoring=scoring(task.score_function))
     found.sort(axis=1)
     present = found >= 0
     return Pattern(ends(present.sum(axis=1)), found[present], tree.n_clusters(len(levels)))

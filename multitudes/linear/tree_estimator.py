@@ -30,6 +30,7 @@ from multitudes.linear.search_index import SearchIndex
 from multitudes.linear.solver_config import SolverConfig
 from multitudes.linear.train_tree import NEGATIVES, TreeTask, train_tree
 from multitudes.linear.update import add_labels, refit_clusters, remove_labels
+from multitudes.metrics import precision_at_k
 from multitudes.store import State
 from multitudes.types import Predictions, Sparse
 
@@ -41,7 +42,7 @@ _NOT_SAVED = {*_NOT_IN_RESULT, "tree"}
 class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     """A label tree whose clusters rank their children; subclasses say how the tree is made.
 
-    A subclass has the settings `beam_width`, `score`, `negatives`, `solver`, `weights`,
+    A subclass has the settings `beam_width`, `score_function`, `negatives`, `solver`, `weights`,
     `checkpoint`, `seed`, `n_threads` and `verbose`, a `kind` for the store, and `_make_tree`.
 
     Attributes
@@ -55,7 +56,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
 
     kind: str
     beam_width: int
-    score: str
+    score_function: str
     negatives: str
     solver: SolverConfig | None
     weights: str
@@ -103,7 +104,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             sample_weight=checked_weights(sample_weight, X.shape[0], "sample_weight"),
             label_weight=checked_weights(label_weight, Y.shape[1], "label_weight"),
             beam_width=self.beam_width,
-            score=self.score,
+            score_function=self.score_function,
             weights=self.weights,
             seed=self.seed,
         )
@@ -154,12 +155,16 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             X,
             top_k=min(top_k, self.n_labels_),
             beam_width=min(width, self.tree_.n_leaves),
-            scoring=scoring(self.score),
+            scoring=scoring(self.score_function),
             n_threads=self.n_threads,
             allowed=None if labels is None else index.allow(self.tree_, labels),
             merge=checked_merge(merge),
         )
         return Predictions(found, scores, self.n_labels_).above(threshold)
+
+    def score(self, X: Any, Y: Sparse) -> float:
+        """Precision at 1 on (X, Y): what GridSearchCV takes where it is told nothing else."""
+        return precision_at_k(self.predict(X, top_k=1), Y, k=1)
 
     def explain(self, x: Any, label: int) -> Explanation:
         """Why a label got its score: the features that carried it at each level of the path.
@@ -174,7 +179,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         if x.shape[0] != 1:
             raise DataError(f"explain takes one instance at a time, got {x.shape[0]} rows")
         label = checked_label(label, self.n_labels_)
-        return explain(self.tree_, self.levels_, x, label, scoring(self.score))
+        return explain(self.tree_, self.levels_, x, label, scoring(self.score_function))
 
     def partial_fit(self, X: Any, Y: Sparse) -> Self:
         """Learn from further instances of known labels; only the clusters they touch change.
@@ -227,7 +232,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             tree, levels = add_labels(
                 self.tree_, self.levels_, X, Y, label_features,
                 solver=self.solver or SolverConfig(), weights=self.weights,
-                scoring=scoring(self.score), seed=self.seed, team=team,
+                scoring=scoring(self.score_function), seed=self.seed, team=team,
             )  # fmt: skip
         self._set_learned(tree, levels, self.n_features_in_)
         return self
@@ -292,7 +297,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     def _check_settings(self) -> None:
         checked_count(self.beam_width, "beam_width")
         checked_count(self.seed, "seed", at_least=0)
-        scoring(self.score)
+        scoring(self.score_function)
         if self.negatives not in NEGATIVES:
             raise ConfigError(f"negatives must be one of {NEGATIVES}, got {self.negatives!r}")
         if self.weights not in WEIGHT_TYPES:

@@ -26,7 +26,7 @@ class XRLinear(TreeEstimator):
         Labels per leaf at most.
     beam_width : int
         Clusters kept per level when predicting.
-    score : str
+    score_function : str
         'l3-hinge' (or l1, l2, ...), 'sigmoid', 'log-sigmoid' or 'raw'.
     negatives : str
         Which instances teach a cluster's children what they are not: 'sibling' (those that carry
@@ -60,7 +60,7 @@ class XRLinear(TreeEstimator):
         branching: int = 16,
         max_leaf_size: int = 100,
         beam_width: int = 10,
-        score: str = "l3-hinge",
+        score_function: str = "l3-hinge",
         negatives: str = "sibling",
         solver: SolverConfig | None = None,
         weights: str = "float16",
@@ -74,7 +74,7 @@ class XRLinear(TreeEstimator):
         self.branching = branching
         self.max_leaf_size = max_leaf_size
         self.beam_width = beam_width
-        self.score = score
+        self.score_function = score_function
         self.negatives = negatives
         self.solver = solver
         self.weights = weights

@@ -115,7 +115,7 @@ def test_instances_without_features_get_the_commonest(data):
 def test_no_features_at_all_still_rank_by_frequency(data):
     _, Y = data
     nothing = sp.csr_array((200, 0), dtype=np.float32)
-    model = XRLinear(score="raw").fit(nothing, Y)
+    model = XRLinear(score_function="raw").fit(nothing, Y)
     counts = np.asarray(Y.sum(axis=0)).ravel()
     labels = model.predict(nothing[:2], top_k=1).labels
     assert counts[labels[0, 0]] == counts.max()
@@ -156,7 +156,7 @@ def test_labels_asked_for_must_exist(data, model, labels):
         ("max_leaf_size", 0),
         ("beam_width", 0),
         ("beam_width", -3),
-        ("score", "cosine"),
+        ("score_function", "cosine"),
         ("negatives", "random"),
         ("solver", "liblinear"),
         ("weights", "float64"),

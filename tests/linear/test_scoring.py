@@ -37,7 +37,9 @@ def test_names_become_rules():
     "name", ["hinge", "l0-hinge", "l10-hinge", "L3-hinge", "", None, 3, ["raw"]]
 )
 def test_other_names_are_refused_with_those_allowed(name):
-    with pytest.raises(ConfigError, match="score must be 'l3-hinge'.*'sigmoid'.*'raw', got"):
+    with pytest.raises(
+        ConfigError, match="score_function must be 'l3-hinge'.*'sigmoid'.*'raw', got"
+    ):
         scoring(name)
 
 

@@ -69,7 +69,7 @@ def test_the_same_seed_makes_the_same_model_and_another_does_not(data):
 @pytest.mark.parametrize("score", SCORES)
 def test_a_batch_is_its_single_rows(data, score):
     X, Y = data
-    model = XRLinear(**SMALL, score=score).fit(X, Y)
+    model = XRLinear(**SMALL, score_function=score).fit(X, Y)
     batch = model.predict(X, top_k=8, beam_width=4)
     for i in range(0, X.shape[0], 7):
         assert_same_predictions(model.predict(X[[i]], top_k=8, beam_width=4), batch[[i]])
@@ -98,7 +98,7 @@ def test_fitting_leaves_the_callers_data_alone(data):
 
 def test_scores_of_all_kinds_belong_to_their_ranges(data):
     X, Y = data
-    found = {s: XRLinear(**SMALL, score=s).fit(X, Y).predict(X).scores for s in SCORES}
+    found = {s: XRLinear(**SMALL, score_function=s).fit(X, Y).predict(X).scores for s in SCORES}
     for score in ("l1-hinge", "l2-hinge", "l3-hinge", "sigmoid"):
         assert found[score].min() >= 0
         assert found[score].max() <= 1
@@ -206,7 +206,7 @@ def test_sample_weight_two_is_the_row_twice(data):
     tree = LabelTree.from_leaves(np.array_split(np.arange(80), 8))
     solver = SolverConfig(epsilon=1e-5, max_epochs=20_000)
     rows = np.r_[np.arange(200), np.arange(50)]
-    given = {"tree": tree, "solver": solver, "weights": "float32", "score": "raw"}
+    given = {"tree": tree, "solver": solver, "weights": "float32", "score_function": "raw"}
     weighted = XRLinear(**given).fit(X, Y, sample_weight=np.bincount(rows))
     repeated = XRLinear(**given).fit(X[rows], Y[rows])
     np.testing.assert_allclose(

@@ -98,7 +98,7 @@ def test_one_tree_run_to_convergence_scores_the_same(tmp_path, ours, theirs, sco
     solver = SolverConfig(
         loss=ours, threshold=0, epsilon=1e-4, max_epochs=5000, positive_weight=2.0
     )
-    model = XRLinear(tree=tree, solver=solver, weights="float32", score=score).fit(X, Y)
+    model = XRLinear(tree=tree, solver=solver, weights="float32", score_function=score).fit(X, Y)
     found = model.predict(X, top_k=90, beam_width=tree.n_leaves).to_csr()
     np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=2e-3)
 

@@ -1,0 +1,230 @@
+"""Labels to clusters: which positives a matcher can reach, top counts, and an auction under a cap.
+
+The auction solves a transportation problem: labels bid for places in clusters, a full cluster lets
+its lowest bidder go, and its price is the lowest bid it holds. A label always bids for the clusters
+whose count exceeds the price most, and raises the price only so far that its next best choice
+becomes as good (plus `step`). At the end no label would gain more than `step` per copy by moving,
+which bounds the distance from the optimum (Bertsekas and Castañon, "The auction algorithm for the
+transportation problem", 1989; places in one cluster are their "similar objects").
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def count_reached(
+    label_indptr,  # IN  int64 (n_instances + 1,): rows of Y
+    labels,  # IN  int32 (nnz(Y),)
+    match_indptr,  # IN  int64 (n_instances + 1,): rows of M
+    matches,  # IN  int32 (nnz(M),)
+    cluster_indptr,  # IN  int64 (n_labels + 1,): rows of C
+    clusters,  # IN  int32 (nnz(C),)
+    reached_by,  # TMP int64 (n_clusters,): all -1
+):
+    """Positives with at least one matched cluster, and pairs of a positive and a matched cluster.
+
+    The first is Tr(Y^T Binary(M C^T)), the second Tr(Y^T M C^T), of 0/1 matrices.
+    """
+    n_positives, n_pairs = 0, 0
+    for i in range(len(label_indptr) - 1):
+        for j in range(match_indptr[i], match_indptr[i + 1]):
+            reached_by[matches[j]] = i
+        for j in range(label_indptr[i], label_indptr[i + 1]):
+            label = labels[j]
+            found = 0
+            for p in range(cluster_indptr[label], cluster_indptr[label + 1]):
+                if reached_by[clusters[p]] == i:
+                    found += 1
+            n_pairs += found
+            if found > 0:
+                n_positives += 1
+    return n_positives, n_pairs
+
+
+@njit(nogil=True, cache=True)
+def top_counts(
+    indptr,  # IN  int64 (n_labels + 1,)
+    counts,  # IN  float32 (nnz,): positive
+    overlap,  # IN
+    keep,  # OUT bool (nnz,): the `overlap` largest of each row, ties to the earlier
+):
+    """Mark the largest counts of each label."""
+    best = np.empty(overlap, np.int64)
+    for label in range(len(indptr) - 1):
+        n_best = 0
+        for edge in range(indptr[label], indptr[label + 1]):
+            keep[edge] = False
+            if n_best == overlap and counts[edge] <= counts[best[n_best - 1]]:
+                continue
+            at = n_best if n_best < overlap else overlap - 1
+            while at > 0 and counts[edge] > counts[best[at - 1]]:
+                best[at] = best[at - 1]
+                at -= 1
+            best[at] = edge
+            n_best = min(n_best + 1, overlap)
+        for at in range(n_best):
+            keep[best[at]] = True
+
+
+@njit(nogil=True, cache=True)
+def _goes_first(bids, labels, a, b):
+    """Whether the holder at a leaves a full cluster before the one at b: ties, the larger id."""
+    return bids[a] < bids[b] or (bids[a] == bids[b] and labels[a] > labels[b])
+
+
+@njit(nogil=True, cache=True)
+def _swap(bids, labels, edges, a, b):
+    bids[a], bids[b] = bids[b], bids[a]
+    labels[a], labels[b] = labels[b], labels[a]
+    edges[a], edges[b] = edges[b], edges[a]
+
+
+@njit(nogil=True, cache=True)
+def _sift_up(bids, labels, edges, start, at):
+    """Restore the heap that begins at `start` after its last entry, `at`, was added."""
+    while at > start:
+        parent = start + (at - start - 1) // 2
+        if not _goes_first(bids, labels, at, parent):
+            return
+        _swap(bids, labels, edges, at, parent)
+        at = parent
+
+
+@njit(nogil=True, cache=True)
+def _sift_down(bids, labels, edges, start, stop):
+    """Restore the heap ``start:stop`` after its first entry was replaced."""
+    at = start
+    while True:
+        child = start + 2 * (at - start) + 1
+        if child >= stop:
+            return
+        if child + 1 < stop and _goes_first(bids, labels, child + 1, child):
+            child += 1
+        if not _goes_first(bids, labels, child, at):
+            return
+        _swap(bids, labels, edges, at, child)
+        at = child
+
+
+@njit(nogil=True, cache=True)
+def _best_gains(indptr, clusters, counts, home, prices, held, label, best, gains):
+    """The free clusters of a label with the largest count minus price, best first; how many.
+
+    The home comes last, as the edge ``nnz + label`` with count 0, unless the row has it already.
+    """
+    n_best, width = 0, len(best)
+    start, stop = indptr[label], indptr[label + 1]
+    at_home = False
+    for edge in range(start, stop + 1):
+        if edge < stop:
+            at_home |= clusters[edge] == home[label]
+            candidate, gain = edge, counts[edge] - prices[clusters[edge]]
+        else:
+            if at_home:
+                break
+            candidate, gain = len(clusters) + label, -prices[home[label]]
+        if held[candidate] or (n_best == width and gain <= gains[width - 1]):
+            continue
+        at = min(n_best, width - 1)
+        while at > 0 and gain > gains[at - 1]:
+            best[at] = best[at - 1]
+            gains[at] = gains[at - 1]
+            at -= 1
+        best[at] = candidate
+        gains[at] = gain
+        n_best = min(n_best + 1, width)
+    return n_best
+
+
+@njit(nogil=True, cache=True)
+def auction(
+    indptr,  # IN  int64 (n_labels + 1,)
+    clusters,  # IN  int32 (nnz,): ascending within a row
+    counts,  # IN  float32 (nnz,): positive
+    home,  # IN  int32 (n_labels,): a cluster; no more labels than places have the same
+    overlap,  # IN  copies of a label at most
+    heap_offsets,  # IN  int64 (n_clusters + 1,): as many entries as a cluster has places
+    order,  # IN  int32 (n_labels,): who bids first
+    step,  # IN  float64 > 0
+    max_bids,  # IN  bids of labels after which those left without a place go home
+    held,  # OUT bool (nnz + n_labels,): the places won; nnz + i is label i at home for no count
+):
+    """Place every label at least once and at most `overlap` times, for large summed counts.
+
+    Returns the number of times a label was asked to bid.
+    """
+    n_labels, n_clusters, n_places = len(indptr) - 1, len(heap_offsets) - 1, heap_offsets[-1]
+    bids = np.empty(n_places, np.float64)
+    labels = np.empty(n_places, np.int32)
+    edges = np.empty(n_places, np.int64)
+    sizes = np.zeros(n_clusters, np.int64)
+    prices = np.zeros(n_clusters, np.float64)
+    n_held = np.zeros(n_labels, np.int64)
+    best = np.empty(overlap + 1, np.int64)
+    gains = np.empty(overlap + 1, np.float64)
+    queue = order.copy()  # a ring: a label waits in it at most once
+    waits = np.ones(n_labels, np.bool_)
+    first, n_waiting, n_asked = 0, n_labels, 0
+    held[:] = False
+    while n_waiting > 0:
+        label = queue[first]
+        first = (first + 1) % n_labels
+        n_waiting -= 1
+        waits[label] = False
+        wanted = overlap - n_held[label]
+        n_asked += 1
+        last_call = n_asked > max_bids
+        if last_call:
+            wanted = min(wanted, 1 - n_held[label])
+        if wanted <= 0:
+            continue
+        n_best = _best_gains(
+            indptr, clusters, counts, home, prices, held, label, best[: wanted + 1], gains
+        )
+        if last_call:
+            # Unbeatable bids at home end the auction: every label has a place there.
+            n_best = 1
+            best[0] = len(clusters) + label
+            for edge in range(indptr[label], indptr[label + 1]):
+                if clusters[edge] == home[label]:
+                    best[0] = edge
+        must = n_held[label] == 0
+        n_bids = 0
+        while n_bids < min(wanted, n_best) and ((must and n_bids == 0) or gains[n_bids] > 0):
+            n_bids += 1
+        # What the label would have instead of one of these places.
+        instead = gains[n_bids] if n_bids < n_best else -np.inf
+        if not (must and n_bids == 1):
+            instead = max(instead, 0.0)
+        for at in range(n_bids):
+            edge = best[at]
+            cluster = clusters[edge] if edge < len(clusters) else home[label]
+            bid = np.inf if last_call else prices[cluster] + (gains[at] - instead) + step
+            start, stop = heap_offsets[cluster], heap_offsets[cluster + 1]
+            place = start + sizes[cluster]
+            if place == stop:
+                place = start
+                loser = labels[start]
+                held[edges[start]] = False
+                n_held[loser] -= 1
+                if not waits[loser]:
+                    waits[loser] = True
+                    queue[(first + n_waiting) % n_labels] = loser
+                    n_waiting += 1
+            else:
+                sizes[cluster] += 1
+            bids[place] = bid
+            labels[place] = label
+            edges[place] = edge
+            held[edge] = True
+            n_held[label] += 1
+            if place == start:
+                _sift_down(bids, labels, edges, start, start + sizes[cluster])
+            else:
+                _sift_up(bids, labels, edges, start, place)
+            if start + sizes[cluster] == stop:
+                prices[cluster] = bids[start]
+    return n_asked
