@@ -1,0 +1,1 @@
+"""Label disentanglement: an ambiguous label may live in several leaves."""
