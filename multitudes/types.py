@@ -130,3 +130,18 @@ class Model(Protocol):
 
     def predict(self, X: Any, *, top_k: int = 5) -> Predictions:
         """The best `top_k` labels of each instance."""
+
+
+@runtime_checkable
+class PartitionModel(Protocol):
+    """A model made of label trees, which can be trained on trees with other leaves.
+
+    Each of `partitions` has one tree, a setting `tree` that brings one, and the methods
+    `fit_matcher(X, Y)`, `match(X)` and `fit_ranker(X, Y, tree)` beside `fit` and `predict`.
+    """
+
+    def fit(self, X: Any, Y: Sparse) -> Self:
+        """Learn from instances X and their labels Y; returns self."""
+
+    def partitions(self) -> Sequence[Any]:
+        """Unfitted models of one tree each, whose scores are averaged."""

@@ -89,7 +89,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, Y: Sparse, *, label_embeddings: Any = None) -> Self:
         """Train every tree; parameters as in `XRLinear.fit`."""
-        n_trees = checked_count(self.n_trees, "n_trees")
+        checked_count(self.n_trees, "n_trees")
         if not scoring(self.score_function).exponentiate:
             raise ConfigError(
                 f"score_function {self.score_function!r} cannot be averaged: use a hinge or sigmoid"
@@ -98,7 +98,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         Y = checked_labels(Y, n_instances=X.shape[0])
         if label_embeddings is None:
             label_embeddings = pifa(X, Y, n_threads=self.n_threads)
-        trees = [self._tree(self.seed + i) for i in range(n_trees)]
+        trees = self.partitions()
         for tree in trees:
             tree.fit(X, Y, label_embeddings=label_embeddings)
         self._set_learned(trees)
@@ -153,6 +153,10 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         self._set_learned([tree.remove_labels(labels) for tree in self.trees_])
         return self
+
+    def partitions(self) -> list[XRLinear]:
+        """Its trees, unfitted."""
+        return [self._tree(self.seed + i) for i in range(self.n_trees)]
 
     def to_state(self) -> State:
         """Settings, and the trees as parts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,16 +40,32 @@ class TreeTask:
 
 
 def train_tree(
-    task: TreeTask, tree: LabelTree, team: ThreadTeam, checkpoint: Checkpoint
+    task: TreeTask,
+    tree: LabelTree,
+    team: ThreadTeam,
+    checkpoint: Checkpoint,
+    *,
+    above: Sequence[LevelWeights] = (),
+    n_levels: int | None = None,
 ) -> list[LevelWeights]:
-    """The weights of every level; levels that the checkpoint already has are taken from there."""
+    """The weights of every level, from the root down.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+        Levels it already has are taken from there.
+    above : sequence of LevelWeights
+        Trained levels to keep; training begins below them.
+    n_levels : int, optional
+        Stop after so many levels; all by default.
+    """
     X, Y, weight = _weighted_part(task)
     training = TrainingSet.of(X, weight)
     carried = children_by_level(pattern_of(Y), tree)
     check_memory(X, tree, carried, team.n_threads)
     extra = _hard_negatives(task, tree)
-    levels: list[LevelWeights] = []
-    for level in range(tree.depth):
+    levels = list(above)
+    for level in range(len(levels), tree.depth if n_levels is None else n_levels):
         finished = checkpoint.level(level)
         if finished is not None:
             levels.append(finished)

@@ -92,22 +92,8 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         label_embeddings : CSR or array (n_labels, any), optional
             What the tree is built from; PIFA of X and Y by default.
         """
-        self._check_settings()
-        X = checked_features(X)
-        Y = checked_labels(Y, n_instances=X.shape[0])
-        task = TreeTask(
-            X,
-            Y,
-            solver=self.solver or SolverConfig(),
-            negatives=self.negatives,
-            hard_negatives=checked_hard_negatives(hard_negatives, Y.shape),
-            sample_weight=checked_weights(sample_weight, X.shape[0], "sample_weight"),
-            label_weight=checked_weights(label_weight, Y.shape[1], "label_weight"),
-            beam_width=self.beam_width,
-            score_function=self.score_function,
-            weights=self.weights,
-            seed=self.seed,
-        )
+        task = self._task(X, Y, sample_weight, label_weight, hard_negatives)
+        X, Y = task.X, task.Y
         checkpoint = self._checkpoint(X, Y)
         with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
             tree = checkpoint.tree()
@@ -118,6 +104,48 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         self._set_learned(tree, levels, X.shape[1])
         checkpoint.clear()
         return self
+
+    def fit_matcher(self, X: Any, Y: Sparse, *, label_embeddings: Any = None) -> Self:
+        """Build the tree and train the levels above its leaves: all that `match` needs."""
+        task = self._task(X, Y)
+        with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
+            tree = self._make_tree(task.X, task.Y, label_embeddings)
+            levels = train_tree(task, tree, team, Checkpoint(None, ""), n_levels=tree.depth - 1)
+        self._set_learned(tree, levels, task.X.shape[1])
+        return self
+
+    def fit_ranker(self, X: Any, Y: Sparse, tree: LabelTree) -> Self:
+        """Train the rankers of the leaves on a tree that differs from `tree_` in its leaves alone.
+
+        The levels above stay as they are.
+        """
+        self._check_fitted(matcher_only=True)
+        same = all(map(np.array_equal, tree.offsets[:-1], self.tree_.offsets[:-1]))
+        if tree.depth != self.tree_.depth or not same:
+            raise ConfigError("the tree differs from the fitted one above its leaves: use fit")
+        task = self._task(X, Y)
+        above = self.levels_[: tree.depth - 1]
+        with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
+            levels = train_tree(task, tree, team, Checkpoint(None, ""), above=above)
+        self._set_learned(tree, levels, task.X.shape[1])
+        return self
+
+    def match(self, X: Any, *, beam_width: int | None = None) -> Predictions:
+        """The leaves that the levels above lead each instance to, best first."""
+        self._check_fitted(matcher_only=True)
+        width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
+        X = checked_features(X, n_features=self.n_features_in_)
+        n_leaves = self.tree_.n_leaves
+        if self.tree_.depth == 1:
+            ones = np.ones((X.shape[0], 1), np.float32)
+            return Predictions(np.zeros(ones.shape, np.int32), ones, 1)
+        index = SearchIndex(self.tree_, self.levels_[: self.tree_.depth - 1], self.n_features_in_)
+        width = min(width, n_leaves)
+        rule = scoring(self.score_function)
+        found = index.search(
+            X, top_k=width, beam_width=width, scoring=rule, n_threads=self.n_threads
+        )
+        return Predictions(*found, n_leaves)
 
     def predict(
         self,
@@ -305,8 +333,38 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         if self.solver is not None and not isinstance(self.solver, SolverConfig):
             raise ConfigError(f"solver must be a SolverConfig, got {self.solver!r}")
 
-    def _check_fitted(self) -> None:
+    def _task(
+        self,
+        X: Any,
+        Y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        label_weight: npt.ArrayLike | None = None,
+        hard_negatives: Sparse | None = None,
+    ) -> TreeTask:
+        """Everything checked, and put together for `train_tree`."""
+        self._check_settings()
+        X = checked_features(X)
+        Y = checked_labels(Y, n_instances=X.shape[0])
+        return TreeTask(
+            X,
+            Y,
+            solver=self.solver or SolverConfig(),
+            negatives=self.negatives,
+            hard_negatives=checked_hard_negatives(hard_negatives, Y.shape),
+            sample_weight=checked_weights(sample_weight, X.shape[0], "sample_weight"),
+            label_weight=checked_weights(label_weight, Y.shape[1], "label_weight"),
+            beam_width=self.beam_width,
+            score_function=self.score_function,
+            weights=self.weights,
+            seed=self.seed,
+        )
+
+    def _check_fitted(self, *, matcher_only: bool = False) -> None:
         if not hasattr(self, "tree_"):
             raise NotFittedError(
                 f"this {type(self).__name__} has not learned anything yet: call fit or load first"
+            )
+        if not matcher_only and len(self.levels_) < self.tree_.depth:
+            raise NotFittedError(
+                "only the levels above the leaves are trained: call fit, or fit_ranker"
             )

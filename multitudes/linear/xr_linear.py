@@ -85,6 +85,10 @@ class XRLinear(TreeEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
+    def partitions(self) -> list[XRLinear]:
+        """The model itself, as its only tree."""
+        return [self]
+
     def _make_tree(self, X: Sparse, Y: Sparse, label_embeddings: Any) -> LabelTree:
         tree = self.tree
         if tree is None and self.warm_start:
