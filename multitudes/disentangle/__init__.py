@@ -1,1 +1,17 @@
 """Label disentanglement: an ambiguous label may live in several leaves."""
+
+from multitudes.disentangle.assignment import assign, default_cluster_cap, match_counts
+from multitudes.disentangle.entangling import Entangled, entangle
+from multitudes.disentangle.objective import linear_bound, tp_bound
+from multitudes.disentangle.random_assignment import random_assignment
+
+__all__ = [
+    "Entangled",
+    "assign",
+    "default_cluster_cap",
+    "entangle",
+    "linear_bound",
+    "match_counts",
+    "random_assignment",
+    "tp_bound",
+]

@@ -110,6 +110,19 @@ def _sift_down(bids, labels, edges, start, stop):
 
 
 @njit(nogil=True, cache=True)
+def _take_place(bids, labels, edges, start, stop, size, bid, label, edge):
+    """Put a bid into the heap of a cluster, in place of its lowest where it is full."""
+    place = start if start + size == stop else start + size
+    bids[place] = bid
+    labels[place] = label
+    edges[place] = edge
+    if place == start:
+        _sift_down(bids, labels, edges, start, start + max(size, 1))
+    else:
+        _sift_up(bids, labels, edges, start, place)
+
+
+@njit(nogil=True, cache=True)
 def _best_gains(indptr, clusters, counts, home, prices, held, label, best, gains):
     """The free clusters of a label with the largest count minus price, best first; how many.
 
@@ -140,73 +153,84 @@ def _best_gains(indptr, clusters, counts, home, prices, held, label, best, gains
 
 
 @njit(nogil=True, cache=True)
+def _chosen(gains, n_best, n_wanted, must):
+    """How many of the best clusters a label bids for, and its gain without one of them."""
+    n_bids = 1 if must else 0
+    while n_bids < min(n_wanted, n_best) and gains[n_bids] > 0:
+        n_bids += 1
+    instead = gains[n_bids] if n_bids < n_best else -np.inf
+    if not (must and n_bids == 1):
+        instead = max(instead, 0.0)  # going without is possible
+    return n_bids, instead
+
+
+@njit(nogil=True, cache=True)
+def _home_edge(indptr, clusters, home, label):
+    """The edge that leads a label home."""
+    for edge in range(indptr[label], indptr[label + 1]):
+        if clusters[edge] == home[label]:
+            return edge
+    return len(clusters) + label
+
+
+@njit(nogil=True, cache=True)
 def auction(
     indptr,  # IN  int64 (n_labels + 1,)
     clusters,  # IN  int32 (nnz,): ascending within a row
     counts,  # IN  float32 (nnz,): positive
-    home,  # IN  int32 (n_labels,): a cluster; no more labels than places have the same
+    home,  # IN  int32 (n_labels,): a cluster; no more labels share one than it has places
     overlap,  # IN  copies of a label at most
-    heap_offsets,  # IN  int64 (n_clusters + 1,): as many entries as a cluster has places
+    offsets,  # IN  int64 (n_clusters + 1,): the places of each cluster
     order,  # IN  int32 (n_labels,): who bids first
-    step,  # IN  float64 > 0
-    max_bids,  # IN  bids of labels after which those left without a place go home
-    held,  # OUT bool (nnz + n_labels,): the places won; nnz + i is label i at home for no count
+    step,  # IN  float64 > 0: smallest rise of a bid
+    patience,  # IN  turns after which the step doubles, each time
+    max_turns,  # IN  turns after which labels without a place go home
+    held,  # OUT bool (nnz + n_labels,): the places won; nnz + i is label i at home without a count
 ):
     """Place every label at least once and at most `overlap` times, for large summed counts.
 
-    Returns the number of times a label was asked to bid.
+    Returns the number of turns: how often a label was asked to bid. Labels that outbid each other
+    by small steps are what takes long, hence the doubling.
     """
-    n_labels, n_clusters, n_places = len(indptr) - 1, len(heap_offsets) - 1, heap_offsets[-1]
-    bids = np.empty(n_places, np.float64)
-    labels = np.empty(n_places, np.int32)
-    edges = np.empty(n_places, np.int64)
-    sizes = np.zeros(n_clusters, np.int64)
-    prices = np.zeros(n_clusters, np.float64)
+    n_labels = len(indptr) - 1
+    bids = np.empty(offsets[-1], np.float64)
+    labels = np.empty(offsets[-1], np.int32)
+    edges = np.empty(offsets[-1], np.int64)
+    sizes = np.zeros(len(offsets) - 1, np.int64)
+    prices = np.zeros(len(offsets) - 1, np.float64)
     n_held = np.zeros(n_labels, np.int64)
     best = np.empty(overlap + 1, np.int64)
     gains = np.empty(overlap + 1, np.float64)
-    queue = order.copy()  # a ring: a label waits in it at most once
+    queue = order.copy()  # a ring, in which a label waits at most once
     waits = np.ones(n_labels, np.bool_)
-    first, n_waiting, n_asked = 0, n_labels, 0
+    first, n_waiting, n_turns = 0, n_labels, 0
     held[:] = False
     while n_waiting > 0:
         label = queue[first]
         first = (first + 1) % n_labels
         n_waiting -= 1
         waits[label] = False
-        wanted = overlap - n_held[label]
-        n_asked += 1
-        last_call = n_asked > max_bids
-        if last_call:
-            wanted = min(wanted, 1 - n_held[label])
-        if wanted <= 0:
-            continue
-        n_best = _best_gains(
-            indptr, clusters, counts, home, prices, held, label, best[: wanted + 1], gains
-        )
-        if last_call:
-            # Unbeatable bids at home end the auction: every label has a place there.
-            n_best = 1
-            best[0] = len(clusters) + label
-            for edge in range(indptr[label], indptr[label + 1]):
-                if clusters[edge] == home[label]:
-                    best[0] = edge
+        n_turns += 1
+        if n_turns % patience == 0:
+            step *= 2.0
         must = n_held[label] == 0
-        n_bids = 0
-        while n_bids < min(wanted, n_best) and ((must and n_bids == 0) or gains[n_bids] > 0):
-            n_bids += 1
-        # What the label would have instead of one of these places.
-        instead = gains[n_bids] if n_bids < n_best else -np.inf
-        if not (must and n_bids == 1):
-            instead = max(instead, 0.0)
+        last_call = n_turns > max_turns
+        if last_call:
+            # Bids at home that nobody can beat end the auction: everyone has a place there.
+            best[0] = _home_edge(indptr, clusters, home, label)
+            n_bids = 1 if must else 0
+            instead = -np.inf
+        else:
+            wanted = overlap - n_held[label]
+            n_best = _best_gains(
+                indptr, clusters, counts, home, prices, held, label, best[: wanted + 1], gains
+            )
+            n_bids, instead = _chosen(gains, n_best, wanted, must)
         for at in range(n_bids):
             edge = best[at]
             cluster = clusters[edge] if edge < len(clusters) else home[label]
-            bid = np.inf if last_call else prices[cluster] + (gains[at] - instead) + step
-            start, stop = heap_offsets[cluster], heap_offsets[cluster + 1]
-            place = start + sizes[cluster]
-            if place == stop:
-                place = start
+            start, stop = offsets[cluster], offsets[cluster + 1]
+            if start + sizes[cluster] == stop:
                 loser = labels[start]
                 held[edges[start]] = False
                 n_held[loser] -= 1
@@ -214,17 +238,14 @@ def auction(
                     waits[loser] = True
                     queue[(first + n_waiting) % n_labels] = loser
                     n_waiting += 1
+                size = stop - start
             else:
+                size = sizes[cluster]
                 sizes[cluster] += 1
-            bids[place] = bid
-            labels[place] = label
-            edges[place] = edge
+            bid = np.inf if last_call else prices[cluster] + (gains[at] - instead) + step
+            _take_place(bids, labels, edges, start, stop, size, bid, label, edge)
             held[edge] = True
             n_held[label] += 1
-            if place == start:
-                _sift_down(bids, labels, edges, start, start + sizes[cluster])
-            else:
-                _sift_up(bids, labels, edges, start, place)
             if start + sizes[cluster] == stop:
                 prices[cluster] = bids[start]
-    return n_asked
+    return n_turns

@@ -1,0 +1,152 @@
+"""Where labels live: the clusters in which the matcher looks for them most often."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from multitudes.disentangle.capped import assign_capped
+from multitudes.disentangle.inputs import (
+    checked_assignment,
+    checked_counts,
+    checked_pattern,
+    checked_whole,
+    rows_of,
+)
+from multitudes.disentangle.objective import check_same_instances
+from multitudes.errors import ConfigError
+
+CLUSTER_SLACK = 1.5
+"""How much larger than the average a cluster may grow where the library chooses the cap."""
+
+
+def match_counts(Y: Any, matches: Any) -> sp.csr_array[Any]:
+    """How many positives of each label the matcher leads to each cluster: Y^T M.
+
+    Parameters
+    ----------
+    Y : CSR (n_instances, n_labels)
+        Labels; non-zero is 1.
+    matches : CSR (n_instances, n_clusters)
+        M of the paper: non-zero where the matcher leads an instance to a cluster.
+
+    Returns
+    -------
+    csr_array (n_labels, n_clusters), float32
+        Whole numbers, exact up to 2^24. A label without instances has an empty row.
+    """
+    Y = checked_pattern(Y, "Y", "(n_instances, n_labels)")
+    matches = checked_pattern(matches, "matches", "(n_instances, n_clusters)")
+    check_same_instances(Y, matches)
+    counts: sp.csr_array[Any] = sp.csr_array(Y.T.tocsr() @ matches)
+    counts.sort_indices()
+    return counts
+
+
+def assign(
+    counts: Any, current: Any, *, overlap: int = 2, max_cluster_size: int | None = None
+) -> sp.csr_array[Any]:
+    """Put each label into the clusters with its largest counts.
+
+    Parameters
+    ----------
+    counts : CSR (n_labels, n_clusters)
+        From `match_counts`; not negative.
+    current : CSR (n_labels, n_clusters)
+        The present assignment, e.g. ``tree.label_clusters(tree.depth - 1)``: non-zero where a label
+        lives in a cluster. Each label lives somewhere.
+    overlap : int, from 1 to n_clusters
+        Clusters of a label at most; lambda of the paper.
+    max_cluster_size : int, optional
+        Labels of a cluster at most. None is the paper's method, without a limit.
+
+    Returns
+    -------
+    csr_array (n_labels, n_clusters), float32
+        1 where a label lives in a cluster; what ``LabelTree.with_leaves`` takes. Each label has
+        from one to `overlap` clusters.
+
+    Notes
+    -----
+    Without a cap: the `overlap` largest positive counts of each label (Eq. 10), which maximise
+    `linear_bound` (Theorem 2). Ties go to the smaller cluster id. A label without counts keeps its
+    clusters, the first `overlap` of them.
+
+    With a cap the summed counts are maximised under both limits, by an auction that comes within
+    a small part of the optimum (`multitudes.kernels.assignment`). A label then lives where it has
+    a count, or, alone, in the cluster it comes from. That guarantees a solution: with every label
+    back where it comes from, no cluster is too large. Labels that a cluster larger than the cap
+    has to give up come, for this purpose, from the nearest cluster (by id) with room. Labels
+    without counts stay where they come from and never give way; further copies that they have
+    stay as long as there is room.
+
+    References
+    ----------
+    Liu et al., Label Disentanglement in Partition-based Extreme Multilabel Classification, 2021,
+    section 4.2 and Appendix A.4.
+    """
+    counts = checked_counts(counts, "counts", "(n_labels, n_clusters)")
+    n_labels, n_clusters = counts.shape
+    current = checked_assignment(current, "current", n_labels=n_labels, n_clusters=n_clusters)
+    overlap = _checked_overlap(overlap, n_clusters)
+    if max_cluster_size is None:
+        return _largest_counts(counts, current, overlap)
+    return assign_capped(
+        counts, current, overlap=overlap, cap=checked_cap(max_cluster_size, n_labels, n_clusters)
+    )
+
+
+def default_cluster_cap(n_labels: int, n_leaves: int, overlap: int) -> int:
+    """A `max_cluster_size` with room to move: `CLUSTER_SLACK` times the average size at `overlap`.
+
+    Examples
+    --------
+    >>> default_cluster_cap(40_623, 512, 2)
+    239
+    """
+    n_labels = checked_whole(n_labels, "n_labels")
+    n_leaves = checked_whole(n_leaves, "n_leaves")
+    overlap = _checked_overlap(overlap, n_leaves)
+    return math.ceil(CLUSTER_SLACK * overlap * n_labels / n_leaves)
+
+
+def checked_cap(max_cluster_size: int, n_labels: int, n_clusters: int) -> int:
+    """A cap under which every label finds a place."""
+    cap = checked_whole(max_cluster_size, "max_cluster_size")
+    if cap * n_clusters < n_labels:
+        raise ConfigError(
+            f"max_cluster_size={cap} leaves room for {cap * n_clusters:,} labels in {n_clusters:,} "
+            f"clusters, but there are {n_labels:,}: "
+            f"raise it to {math.ceil(n_labels / n_clusters):,} or more"
+        )
+    return cap
+
+
+def _checked_overlap(overlap: int, n_clusters: int) -> int:
+    overlap = checked_whole(overlap, "overlap")
+    if overlap > n_clusters:
+        raise ConfigError(
+            f"overlap must be at most the number of clusters ({n_clusters:,}), got {overlap}: "
+            "lower overlap, or make a tree with more leaves"
+        )
+    return overlap
+
+
+def _largest_counts(counts: Any, current: Any, overlap: int) -> sp.csr_array[Any]:
+    """Eq. 10: each row projected on its largest entries."""
+    from multitudes.kernels.assignment import top_counts
+
+    # Rows without counts take those of the present assignment: all ones, so the first are kept.
+    uncounted = np.diff(counts.indptr) == 0
+    kept = sp.diags_array(uncounted.astype(np.float32)) @ current
+    values: sp.csr_array[Any] = sp.csr_array(counts + kept)
+    values.sort_indices()
+    indptr, indices = rows_of(values)
+    keep = np.empty(len(indices), bool)
+    top_counts(indptr, values.data.astype(np.float32, copy=False), overlap, keep)
+    sizes = np.concatenate([[0], np.cumsum(keep)])
+    data = np.ones(int(sizes[-1]), np.float32)
+    return sp.csr_array((data, indices[keep], sizes[indptr]), shape=counts.shape)

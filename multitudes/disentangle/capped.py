@@ -1,0 +1,129 @@
+"""The assignment with a limit on cluster sizes (Appendix A.4), as an auction of places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from multitudes.disentangle.inputs import rows_of
+from multitudes.types import FloatArray, LabelArray
+
+STEP = 0.1
+"""Smallest rise of a bid, in units of the smallest count: smaller is nearer to the optimum."""
+
+PATIENCE = 8
+"""Turns to bid, on average over the labels, after which the step doubles."""
+
+MIN_PATIENCE = 100_000
+"""Fewer turns than this take no time worth saving."""
+
+MAX_DOUBLINGS = 6
+"""After as many, an auction is cut short. Only caps that leave next to no room come here."""
+
+
+def assign_capped(counts: Any, current: Any, *, overlap: int, cap: int) -> sp.csr_array[Any]:
+    """The assignment of `multitudes.disentangle.assign` under a cap; input as checked there."""
+    home = homes(counts, current, cap)
+    won = _auctioned(counts, home, overlap, cap)
+    n_labels = len(home)
+    ones = np.ones(n_labels, np.float32)
+    stayed = sp.csr_array((ones, home, np.arange(n_labels + 1)), shape=counts.shape)
+    if counts.multiply(stayed).sum() > counts.multiply(won).sum():
+        won = stayed  # an auction that was cut short
+    return _with_old_copies(won, counts, current, overlap, cap)
+
+
+def _auctioned(counts: Any, home: LabelArray, overlap: int, cap: int) -> sp.csr_array[Any]:
+    """The clusters that labels win, each at least one."""
+    from multitudes.kernels.assignment import auction
+
+    n_labels, n_clusters = counts.shape
+    indptr, clusters = rows_of(counts)
+    # A cluster never has more bidders than labels that count there or come from there.
+    bidders = np.bincount(clusters, minlength=n_clusters) + np.bincount(home, minlength=n_clusters)
+    offsets = np.concatenate([[0], np.cumsum(np.minimum(bidders, cap))])
+    step = STEP * float(counts.data.min()) if counts.nnz else STEP
+    patience = max(PATIENCE * n_labels, MIN_PATIENCE)
+    order = _bidding_order(counts)
+    held = np.empty(len(clusters) + n_labels, bool)
+    auction(
+        *(indptr, clusters, counts.data, home, overlap, offsets, order),
+        *(step, patience, MAX_DOUBLINGS * patience, held),
+    )
+    counted, at_home = held[: len(clusters)], np.flatnonzero(held[len(clusters) :])
+    labels = np.repeat(np.arange(n_labels), np.diff(indptr))[counted]
+    pairs = (
+        np.concatenate([labels, at_home]),
+        np.concatenate([clusters[counted], home[at_home]]),
+    )
+    won = sp.csr_array((np.ones(len(pairs[0]), np.float32), pairs), shape=counts.shape)
+    won.sort_indices()
+    return won
+
+
+def homes(counts: Any, current: Any, cap: int) -> LabelArray:
+    """The cluster each label comes from, int32 (n_labels,); at most `cap` labels share one.
+
+    Of several clusters it is the one with the largest count, ties to the smaller id. Where more
+    than `cap` labels come from a cluster, labels without counts stay before others and smaller ids
+    before larger; the others move to the nearest clusters with room.
+    """
+    n_labels, n_clusters = counts.shape
+    rows = np.repeat(np.arange(n_labels), np.diff(current.indptr))
+    order = np.lexsort((current.indices, -_values_at(counts, rows, current.indices), rows))
+    home: LabelArray = current.indices[order[current.indptr[:-1]]].astype(np.int32)
+    sizes = np.bincount(home, minlength=n_clusters)
+    ends = np.cumsum(sizes)
+    members = np.lexsort((np.arange(n_labels), np.diff(counts.indptr) > 0, home))
+    room = np.maximum(cap - sizes, 0)
+    for cluster in np.flatnonzero(sizes > cap):
+        leaving = members[ends[cluster] - sizes[cluster] + cap : ends[cluster]]
+        nearest = np.argsort(np.abs(np.arange(n_clusters) - cluster), kind="stable")
+        filled = np.minimum(np.cumsum(room[nearest]), len(leaving))
+        taken = np.diff(filled, prepend=0)
+        home[leaving] = np.repeat(nearest, taken)
+        room[nearest] -= taken
+    return home
+
+
+def _values_at(matrix: Any, rows: Any, columns: Any) -> FloatArray:
+    """Dense values at (row, column) pairs; 0 where nothing is stored."""
+    picked = matrix[rows, columns]
+    values: FloatArray = picked.toarray().ravel() if sp.issparse(picked) else np.asarray(picked)
+    return values.ravel()
+
+
+def _bidding_order(counts: Any) -> LabelArray:
+    """Labels with the largest counts first: they are seldom outbid, which saves turns."""
+    n_labels = counts.shape[0]
+    largest = np.zeros(n_labels, np.float32)
+    filled = np.flatnonzero(np.diff(counts.indptr))
+    if len(filled):
+        largest[filled] = np.maximum.reduceat(counts.data, counts.indptr[filled])
+    return np.argsort(-largest, kind="stable").astype(np.int32)
+
+
+def _with_old_copies(
+    won: sp.csr_array[Any], counts: Any, current: Any, overlap: int, cap: int
+) -> sp.csr_array[Any]:
+    """Labels without counts keep their other clusters, too, in order of id while there is room."""
+    several = (np.diff(counts.indptr) == 0) & (np.diff(current.indptr) > 1)
+    if overlap == 1 or not several.any():
+        return won
+    room = cap - np.bincount(won.indices, minlength=won.shape[1])
+    added: list[tuple[int, int]] = []
+    for label in np.flatnonzero(several).tolist():
+        free = overlap - 1
+        own = won.indices[won.indptr[label]]
+        for cluster in current.indices[current.indptr[label] : current.indptr[label + 1]].tolist():
+            if free and cluster != own and room[cluster] > 0:
+                added.append((label, cluster))
+                room[cluster] -= 1
+                free -= 1
+    pairs = np.array(added, np.int64).reshape(-1, 2).T
+    data = np.ones(pairs.shape[1], np.float32)
+    out: sp.csr_array[Any] = sp.csr_array(won + sp.csr_array((data, tuple(pairs)), won.shape))
+    out.sort_indices()
+    return out

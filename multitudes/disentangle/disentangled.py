@@ -1,0 +1,261 @@
+"""Disentangled: a tree model in which an ambiguous label may live in several leaves."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+
+from multitudes.disentangle.assignment import assign, default_cluster_cap, match_counts
+from multitudes.disentangle.objective import tp_bound
+from multitudes.errors import ConfigError, NotFittedError
+from multitudes.labels import LabelTree, build_tree
+from multitudes.linear.explanation import Explanation
+from multitudes.linear.inputs import checked_count, checked_features, checked_labels
+from multitudes.linear.overlap import checked_merge
+from multitudes.metrics import precision_at_k
+from multitudes.scores.ensemble import average
+from multitudes.store import State, build
+from multitudes.types import PartitionModel, Predictions, Sparse
+
+AUTO = "auto"
+INITIAL = ("balanced", "random")
+CANDIDATES = 100  # labels each tree of an ensemble lists for the average
+
+
+class Round(NamedTuple):
+    """What one update of the clusters did.
+
+    Parameters
+    ----------
+    bound_before, bound_after : int
+        True positives that the matcher's leaves contain (Eq. 6), with the clusters before and
+        after: the most that any ranker could find.
+    n_slots : int
+        Places of labels in leaves, copies counted.
+    largest_leaf : int
+        Labels in the fullest leaf.
+    n_moved : int
+        Labels whose leaves changed.
+    """
+
+    bound_before: int
+    bound_after: int
+    n_slots: int
+    largest_leaf: int
+    n_moved: int
+
+
+class Disentangled(BaseEstimator):  # type: ignore[misc]
+    """Finds, for each label, the leaves where a tree's own matcher leads its instances.
+
+    Algorithm 1 of the paper: train the matcher on balanced clusters, see which leaves it leads the
+    training instances to, give each label the `overlap` leaves that hold most of its instances
+    (Eq. 10), and train matcher and rankers on the new clusters. Copies of a label are (label, leaf)
+    pairs of the tree, each with a ranker of its own; no data is copied.
+
+    Parameters
+    ----------
+    model : XRLinear, Parabel, or another `PartitionModel`
+        What is disentangled; it stays unfitted.
+    overlap : int
+        Leaves of a label at most.
+    rounds : int
+        How often clusters and matcher take turns; it ends earlier when no label moves. 0 is the
+        model itself.
+    initial : str
+        'balanced': the model's own tree. 'random': labels thrown together at random, for study.
+    max_cluster_size : int, None or 'auto'
+        Labels per leaf at most: None for no limit, 'auto' for a small multiple of the mean. Without
+        a limit popular leaves swallow thousands of rare labels.
+    finetune_matcher : bool
+        Train the levels above the leaves again on the new clusters; False is the paper's ablation.
+    merge : str
+        How the scores of the copies reached become one: 'mean', 'max' or 'sum'.
+    seed : int
+        For `initial='random'`.
+
+    Attributes
+    ----------
+    models_ : list of fitted models, one per tree
+    history_ : list of lists of Round, one list per tree
+
+    References
+    ----------
+    Liu, Chang, Yu, Hsieh and Dhillon, Label Disentanglement in Partition-based Extreme Multilabel
+    Classification, NeurIPS 2021.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        overlap: int = 2,
+        rounds: int = 1,
+        initial: str = "balanced",
+        max_cluster_size: int | str | None = AUTO,
+        finetune_matcher: bool = True,
+        merge: str = "mean",
+        seed: int = 0,
+    ) -> None:
+        self.model = model
+        self.overlap = overlap
+        self.rounds = rounds
+        self.initial = initial
+        self.max_cluster_size = max_cluster_size
+        self.finetune_matcher = finetune_matcher
+        self.merge = merge
+        self.seed = seed
+
+    def fit(self, X: Any, Y: Sparse) -> Self:
+        """Train, reassign, train again; parameters as in `XRLinear.fit`."""
+        self._check_settings()
+        X = checked_features(X)
+        Y = checked_labels(Y, n_instances=X.shape[0])
+        models, history = [], []
+        for part in self.model.partitions():
+            model, rounds = self._fit_one(part, X, Y)
+            models.append(model)
+            history.append(rounds)
+        self._set_learned(models, history)
+        return self
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        top_k: int = 5,
+        beam_width: int | None = None,
+        threshold: float | None = None,
+        labels: npt.ArrayLike | None = None,
+    ) -> Predictions:
+        """The best labels of each instance; parameters as in `XRLinear.predict`."""
+        self._check_fitted()
+        top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
+        merge = checked_merge(self.merge)
+        alone = len(self.models_) == 1
+        found = [
+            model.predict(
+                X,
+                top_k=top_k if alone else max(top_k, CANDIDATES),
+                beam_width=beam_width,
+                labels=labels,
+                merge=merge,
+            )
+            for model in self.models_
+        ]
+        return (found[0] if alone else average(found, top_k=top_k)).above(threshold)
+
+    def score(self, X: Any, Y: Sparse) -> float:
+        """Precision at 1 on (X, Y)."""
+        return precision_at_k(self.predict(X, top_k=1), Y, k=1)
+
+    def explain(self, x: Any, label: int) -> list[Explanation]:
+        """Why a label got its score in each tree; of several copies, the best one's path."""
+        self._check_fitted()
+        return [model.explain(x, label) for model in self.models_]
+
+    def to_state(self) -> State:
+        """Settings, history, and the fitted trees as parts."""
+        self._check_fitted()
+        config = {k: v for k, v in self.get_params(deep=False).items() if k != "model"}
+        parts = {f"tree-{i}": model.to_state() for i, model in enumerate(self.models_)}
+        history = [[list(round_) for round_ in rounds] for rounds in self.history_]
+        return State("disentangled", {**config, "history": history}, parts=parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """A fitted model again; `model` is then the first of its trees."""
+        config = dict(state.config)
+        history = [[Round(*round_) for round_ in rounds] for rounds in config.pop("history")]
+        models: list[Any] = [build(state.parts[f"tree-{i}"]) for i in range(len(state.parts))]
+        disentangled = cls(models[0], **config)
+        disentangled._set_learned(models, history)
+        return disentangled
+
+    def _fit_one(self, part: Any, X: Sparse, Y: Sparse) -> tuple[Any, list[Round]]:
+        """One tree: alternate between its clusters and its matcher."""
+        model = clone(part)
+        if self.initial == "random":
+            model.set_params(tree=random_tree(model, Y.shape[1], self.seed))
+        if self.rounds == 0:
+            return model.fit(X, Y), []
+        tree = model.fit_matcher(X, Y).tree_
+        rounds: list[Round] = []
+        for number in range(self.rounds):
+            tree, done = self._reassign(model, tree, X, Y)
+            rounds.append(done)
+            last = number == self.rounds - 1 or done.n_moved == 0
+            if last:
+                break
+            model.set_params(tree=tree).fit_matcher(X, Y)
+        if self.finetune_matcher:
+            model.set_params(tree=tree).fit(X, Y)
+        else:
+            model.fit_ranker(X, Y, tree)
+        return model.set_params(tree=part.tree), rounds
+
+    def _reassign(
+        self, model: Any, tree: LabelTree, X: Sparse, Y: Sparse
+    ) -> tuple[LabelTree, Round]:
+        """Give each label the leaves where its instances are led."""
+        if self.overlap > tree.n_leaves:
+            raise ConfigError(
+                f"overlap is {self.overlap}, but the tree has {tree.n_leaves} leaves: lower "
+                "overlap, or max_leaf_size for more leaves"
+            )
+        matched = model.match(X).to_csr()
+        matched.data[:] = 1
+        current = tree.label_clusters(tree.depth - 1)
+        cap = self.max_cluster_size
+        if isinstance(cap, str):
+            cap = default_cluster_cap(tree.n_labels, tree.n_leaves, self.overlap)
+        found = assign(
+            match_counts(Y, matched), current, overlap=self.overlap, max_cluster_size=cap
+        )
+        changed = sp.csr_array(abs(found - current))
+        changed.eliminate_zeros()
+        moved = int((np.diff(changed.indptr) > 0).sum())
+        sizes = np.bincount(found.indices, minlength=tree.n_leaves)
+        done = Round(
+            tp_bound(Y, matched, current),
+            tp_bound(Y, matched, found),
+            int(found.nnz),
+            int(sizes.max()),
+            moved,
+        )
+        return (tree.with_leaves(found) if moved else tree), done
+
+    def _set_learned(self, models: list[Any], history: list[list[Round]]) -> None:
+        self.models_, self.history_ = models, history
+        self.n_labels_, self.n_features_in_ = models[0].n_labels_, models[0].n_features_in_
+
+    def _check_settings(self) -> None:
+        checked_count(self.overlap, "overlap")
+        checked_count(self.rounds, "rounds", at_least=0)
+        checked_merge(self.merge)
+        if self.initial not in INITIAL:
+            raise ConfigError(f"initial must be one of {INITIAL}, got {self.initial!r}")
+        if self.max_cluster_size not in (None, AUTO):
+            checked_count(self.max_cluster_size, "max_cluster_size")
+        if not isinstance(self.model, PartitionModel):
+            raise ConfigError(
+                f"{type(self.model).__name__} has no clusters to disentangle: give an XRLinear or "
+                "a Parabel"
+            )
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "models_"):
+            raise NotFittedError(
+                "this Disentangled has not learned anything yet: call fit or load first"
+            )
+
+
+def random_tree(model: Any, n_labels: int, seed: int) -> LabelTree:
+    """A tree of the model's shape whose leaves hold labels at random."""
+    noise = np.random.default_rng(seed).standard_normal((n_labels, 8)).astype(np.float32)
+    return build_tree(
+        noise, branching=model.branching, max_leaf_size=model.max_leaf_size, seed=seed
+    )
