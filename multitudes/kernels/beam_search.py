@@ -354,7 +354,7 @@ def search_block(
         for i in range(n):
             next_count[i] = 0
             bar[i] = -np.inf
-        from_place = 0
+        from_place = np.int64(0)  # not the literal 0, which would be a type of its own
         while from_place < beam_width:
             to_place = min(beam_width, 2 * from_place + FIRST_ROUND)
             visits = order_visits(

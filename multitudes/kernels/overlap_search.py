@@ -247,7 +247,7 @@ def rank_overlapping(
     ends = np.empty(index.child_count.size + 1 if n > 1 else 0, np.int64)
     candidates = np.empty(width * room.shape[2], np.int32)
     n_leaves = index.level_start[-1] - index.level_start[-2]
-    from_place = 0
+    from_place = np.int64(0)
     while from_place < width:
         to_place = min(width, 2 * from_place + FIRST_ROUND)
         visits = order_visits(

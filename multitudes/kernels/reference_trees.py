@@ -133,31 +133,6 @@ def solve_logistic(X: Array, y: Array, cost: Array, *, epochs: int) -> Solved:
     return Solved(w, alpha, epochs)
 
 
-# --- patterns ------------------------------------------------------------------------------------
-
-
-def spread_to_slots(rows: Rows, slots_of: Rows) -> Rows:
-    """Each label replaced by its slots."""
-    return [[slot for label in row for slot in slots_of[label]] for row in rows]
-
-
-def raise_to_parents(rows: Rows, parent: list[int]) -> Rows:
-    """Each child replaced by its parent, once per row, ascending."""
-    return [sorted({parent[child] for child in row}) for row in rows]
-
-
-def transpose(rows: Rows, n_columns: int) -> Rows:
-    """The rows of each column, ascending; a column listed twice in a row has it twice."""
-    return [
-        [i for i, row in enumerate(rows) for c in row if c == column] for column in range(n_columns)
-    ]
-
-
-def merge_rows(a: Rows, b: Rows) -> Rows:
-    """The union, row by row, ascending."""
-    return [sorted({*left, *right}) for left, right in zip(a, b, strict=True)]
-
-
 # --- chunks --------------------------------------------------------------------------------------
 
 

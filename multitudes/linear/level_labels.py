@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.kernels.patterns import merge_rows, raise_to_parents, spread_to_slots, transpose
 from multitudes.labels import LabelTree
 from multitudes.types import IntArray, LabelArray, Sparse
 
@@ -38,15 +37,15 @@ class Pattern:
 
     def transposed(self) -> Pattern:
         """Rows become columns."""
-        indptr = np.empty(self.n_columns + 1, np.int64)
-        indices = transpose(self.indptr, self.indices, self.n_columns, indptr)
-        return Pattern(indptr, indices, self.n_rows)
+        return pattern_of(self._matrix().T.tocsr())
 
     def union(self, other: Pattern) -> Pattern:
         """Where either has a 1."""
-        indptr = np.empty(self.n_rows + 1, np.int64)
-        indices = merge_rows(self.indptr, self.indices, other.indptr, other.indices, indptr)
-        return Pattern(indptr, indices, self.n_columns)
+        return pattern_of(self._matrix() + other._matrix())
+
+    def _matrix(self) -> Sparse:
+        ones = np.ones(len(self.indices), np.int8)
+        return sp.csr_array((ones, self.indices, self.indptr), shape=(self.n_rows, self.n_columns))
 
 
 def pattern_of(matrix: Sparse) -> Pattern:
@@ -68,20 +67,33 @@ def children_by_level(labels: Pattern, tree: LabelTree) -> list[Pattern]:
     Entry 0 is the root's children, the last is slots; an instance carries a cluster if it carries
     any label below it.
     """
-    slot_start, slots = tree.slots_of_label()
-    indptr = np.empty(labels.n_rows + 1, np.int64)
-    indices = spread_to_slots(
-        labels.indptr, labels.indices, slot_start, slots.astype(np.int32), indptr
-    )
-    slots_carried = sp.csr_array(
-        (np.ones(len(indices), np.int8), indices, indptr), shape=(labels.n_rows, tree.n_slots)
-    )
-    slots_carried.sort_indices()
-    patterns = [pattern_of(slots_carried)]
+    patterns = [spread_to_slots(labels, tree)]
     for level in range(tree.depth - 1, 0, -1):
-        below = patterns[-1]
-        parents = tree.parents(level).astype(np.int32)
-        indptr = np.empty(labels.n_rows + 1, np.int64)
-        indices = raise_to_parents(below.indptr, below.indices, parents, indptr)
-        patterns.append(Pattern(indptr, indices, tree.n_clusters(level)))
+        patterns.append(raise_to_parents(patterns[-1], tree.parents(level), tree.n_clusters(level)))
     return patterns[::-1]
+
+
+def spread_to_slots(labels: Pattern, tree: LabelTree) -> Pattern:
+    """Each label replaced by its slots: one, or with overlap several."""
+    slot_start, slots = tree.slots_of_label()
+    copies = np.diff(slot_start)[labels.indices]
+    ends = np.concatenate([[0], np.cumsum(copies)])
+    # The slots of one label lie together: count up from the first.
+    place = np.arange(ends[-1]) - np.repeat(ends[:-1] - slot_start[labels.indices], copies)
+    matrix = sp.csr_array(
+        (np.ones(ends[-1], np.int8), slots[place].astype(np.int32), ends[labels.indptr]),
+        shape=(labels.n_rows, tree.n_slots),
+    )
+    matrix.sort_indices()
+    return pattern_of(matrix)
+
+
+def raise_to_parents(children: Pattern, parents: IntArray, n_parents: int) -> Pattern:
+    """Each child replaced by its parent, once per row; parents ascend with their children."""
+    raised = parents[children.indices].astype(np.int32)
+    first = np.ones(len(raised), bool)
+    first[1:] = raised[1:] != raised[:-1]
+    starts = children.indptr[:-1]
+    first[starts[starts < len(raised)]] = True
+    kept_before = np.concatenate([[0], np.cumsum(first)])
+    return Pattern(kept_before[children.indptr], raised[first], n_parents)
