@@ -3,7 +3,7 @@
 from multitudes.disentangle.assignment import assign, default_cluster_cap, match_counts
 from multitudes.disentangle.entangling import Entangled, entangle
 from multitudes.disentangle.objective import linear_bound, tp_bound
-from multitudes.disentangle.random_assignment import random_assignment
+from multitudes.disentangle.random_copies import random_assignment
 
 __all__ = [
     "Entangled",

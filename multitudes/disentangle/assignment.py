@@ -13,11 +13,11 @@ from multitudes.disentangle.inputs import (
     checked_assignment,
     checked_counts,
     checked_pattern,
-    checked_whole,
     rows_of,
 )
 from multitudes.disentangle.objective import check_same_instances
 from multitudes.errors import ConfigError
+from multitudes.linear.inputs import checked_count
 
 CLUSTER_SLACK = 1.5
 """How much larger than the average a cluster may grow where the library chooses the cap."""
@@ -107,15 +107,15 @@ def default_cluster_cap(n_labels: int, n_leaves: int, overlap: int) -> int:
     >>> default_cluster_cap(40_623, 512, 2)
     239
     """
-    n_labels = checked_whole(n_labels, "n_labels")
-    n_leaves = checked_whole(n_leaves, "n_leaves")
+    n_labels = checked_count(n_labels, "n_labels")
+    n_leaves = checked_count(n_leaves, "n_leaves")
     overlap = _checked_overlap(overlap, n_leaves)
     return math.ceil(CLUSTER_SLACK * overlap * n_labels / n_leaves)
 
 
 def checked_cap(max_cluster_size: int, n_labels: int, n_clusters: int) -> int:
     """A cap under which every label finds a place."""
-    cap = checked_whole(max_cluster_size, "max_cluster_size")
+    cap = checked_count(max_cluster_size, "max_cluster_size")
     if cap * n_clusters < n_labels:
         raise ConfigError(
             f"max_cluster_size={cap} leaves room for {cap * n_clusters:,} labels in {n_clusters:,} "
@@ -126,7 +126,7 @@ def checked_cap(max_cluster_size: int, n_labels: int, n_clusters: int) -> int:
 
 
 def _checked_overlap(overlap: int, n_clusters: int) -> int:
-    overlap = checked_whole(overlap, "overlap")
+    overlap = checked_count(overlap, "overlap")
     if overlap > n_clusters:
         raise ConfigError(
             f"overlap must be at most the number of clusters ({n_clusters:,}), got {overlap}: "

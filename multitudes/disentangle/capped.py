@@ -90,9 +90,8 @@ def homes(counts: Any, current: Any, cap: int) -> LabelArray:
 
 def _values_at(matrix: Any, rows: Any, columns: Any) -> FloatArray:
     """Dense values at (row, column) pairs; 0 where nothing is stored."""
-    picked = matrix[rows, columns]
-    values: FloatArray = picked.toarray().ravel() if sp.issparse(picked) else np.asarray(picked)
-    return values.ravel()
+    picked = matrix[rows, columns]  # an array or sparse, depending on scipy's version
+    return np.asarray(picked.toarray() if hasattr(picked, "toarray") else picked).ravel()
 
 
 def _bidding_order(counts: Any) -> LabelArray:
@@ -122,8 +121,8 @@ def _with_old_copies(
                 added.append((label, cluster))
                 room[cluster] -= 1
                 free -= 1
-    pairs = np.array(added, np.int64).reshape(-1, 2).T
-    data = np.ones(pairs.shape[1], np.float32)
-    out: sp.csr_array[Any] = sp.csr_array(won + sp.csr_array((data, tuple(pairs)), won.shape))
+    labels, clusters = np.array(added, np.int64).reshape(-1, 2).T
+    kept = sp.csr_array((np.ones(len(labels), np.float32), (labels, clusters)), shape=won.shape)
+    out: sp.csr_array[Any] = sp.csr_array(won + kept)
     out.sort_indices()
     return out

@@ -9,9 +9,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.disentangle.inputs import checked_pattern, checked_whole
+from multitudes.disentangle.inputs import checked_pattern
 from multitudes.errors import ConfigError, DataError, suggestion
 from multitudes.labels import build_tree
+from multitudes.linear.inputs import checked_count
 from multitudes.types import IntArray
 
 Mode = Literal["easy", "medium", "hard"]
@@ -83,7 +84,7 @@ def entangle(
     """
     Y = checked_pattern(Y, "Y", "(n_instances, n_labels)")
     n_labels = Y.shape[1]
-    k, seed = checked_whole(k, "k"), checked_whole(seed, "seed", at_least=0)
+    k, seed = checked_count(k, "k"), checked_count(seed, "seed", at_least=0)
     if k > n_labels:
         raise ConfigError(f"k must be at most the number of labels ({n_labels:,}), got {k}")
     if mode not in get_args(Mode):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.errors import ConfigError, DataError
+from multitudes.errors import DataError
 from multitudes.types import IntArray, LabelArray, Sparse
 
 
@@ -22,14 +22,15 @@ def checked_counts(matrix: Any, name: str, axes: str) -> sp.csr_array[Any]:
     axes : str
         Its shape in words, e.g. "(n_labels, n_clusters)".
     """
-    if not sp.issparse(matrix) and not isinstance(matrix, np.ndarray):
+    is_sparse = sp.issparse(matrix)
+    if not is_sparse and not isinstance(matrix, np.ndarray):
         raise DataError(f"{name} must be a {axes} sparse matrix, got {type(matrix).__name__}")
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
         raise DataError(
             f"{name} must be a {axes} sparse matrix of numbers, got shape {matrix.shape} and "
             f"dtype {matrix.dtype}"
         )
-    if sp.issparse(matrix) and hasattr(matrix, "check_format"):
+    if is_sparse and hasattr(matrix, "check_format"):
         try:
             matrix.check_format(full_check=True)  # a kernel would read foreign memory
         except ValueError as error:
@@ -71,14 +72,6 @@ def checked_assignment(
             "every label must be in at least one"
         )
     return out
-
-
-def checked_whole(value: Any, name: str, *, at_least: int = 1) -> int:
-    """A whole number from `at_least` up."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < at_least:
-        raise ConfigError(f"{name} must be a whole number >= {at_least}, got {value!r}")
-    return int(value)
 
 
 def rows_of(matrix: Sparse) -> tuple[IntArray, LabelArray]:

@@ -297,3 +297,70 @@ def sum_rows_by_label(X: Array, weights: Array) -> Array:
     sums = weights.astype(np.float64).T @ X.astype(np.float64)
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
     return np.asarray(sums / np.where(lengths > 0, lengths, 1))
+
+
+# --- assignment ----------------------------------------------------------------------------------
+
+
+def count_reached(Y: Array, matches: Array, assignment: Array) -> tuple[int, int]:
+    """Tr(Y^T Binary(M C^T)) and Tr(Y^T M C^T) of dense 0/1 matrices."""
+    candidates = matches @ assignment.T
+    return int(np.trace(Y.T @ (candidates > 0))), int(np.trace(Y.T @ candidates))
+
+
+def top_counts(counts: Array, overlap: int) -> Array:
+    """Bool (n_labels, n_clusters): the largest positive counts of each row, ties to the left."""
+    keep = np.zeros(counts.shape, bool)
+    for row, kept in zip(counts, keep, strict=True):
+        best = np.argsort(-row, kind="stable")[:overlap]
+        kept[best[row[best] > 0]] = True
+    return keep
+
+
+def auction(
+    counts: Array,
+    home: list[int],
+    overlap: int,
+    places: list[int],
+    order: list[int],
+    *,
+    step: float,
+    patience: int,
+    max_turns: int,
+) -> tuple[Array, int]:
+    """Bool (n_labels, n_clusters): the places won in an auction; and the number of turns."""
+    holders: list[dict[int, float]] = [{} for _ in places]  # cluster -> {label: bid}
+    queue, turns = list(order), 0
+
+    def price(cluster: int) -> float:
+        full = len(holders[cluster]) == places[cluster]
+        return min(holders[cluster].values(), default=0.0) if full else 0.0
+
+    while queue:
+        label, turns = queue.pop(0), turns + 1
+        step *= 2 if turns % patience == 0 else 1
+        n_held = sum(label in cluster for cluster in holders)
+        free = [k for k in np.flatnonzero(counts[label]).tolist() if label not in holders[k]]
+        if counts[label, home[label]] == 0 and label not in holders[home[label]]:
+            free.append(home[label])
+        gains = {k: float(counts[label, k]) - price(k) for k in free}
+        free.sort(key=lambda k: -gains[k])
+        wanted = [k for k in free[: overlap - n_held] if gains[k] > 0]
+        if n_held == 0 and not wanted:
+            wanted = free[:1]
+        instead = max([gains[k] for k in free[len(wanted) :]], default=-math.inf)
+        if n_held > 0 or len(wanted) > 1:
+            instead = max(instead, 0.0)
+        bids = {k: price(k) + (gains[k] - instead) + step for k in wanted}
+        if turns > max_turns:
+            bids = {home[label]: math.inf} if n_held == 0 else {}
+        for cluster, bid in bids.items():
+            if len(holders[cluster]) == places[cluster]:
+                loser = min(holders[cluster], key=lambda x: (holders[cluster][x], -x))
+                del holders[cluster][loser]
+                queue += [loser] if loser not in queue else []
+            holders[cluster][label] = bid
+    won = np.zeros(counts.shape, bool)
+    for cluster, inside in enumerate(holders):
+        won[list(inside), cluster] = True
+    return won, turns

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from multitudes.disentangle.assignment import checked_cap
 from multitudes.disentangle.capped import homes
-from multitudes.disentangle.inputs import checked_assignment, checked_whole
+from multitudes.disentangle.inputs import checked_assignment
+from multitudes.linear.inputs import checked_count
 from multitudes.types import IntArray
 
 ATTEMPTS = 64
@@ -47,7 +48,7 @@ def random_assignment(
     current = checked_assignment(current, "current")
     n_labels, n_clusters = current.shape
     like = checked_assignment(like, "like", n_labels=n_labels, n_clusters=n_clusters)
-    rng = np.random.default_rng(checked_whole(seed, "seed", at_least=0))
+    rng = np.random.default_rng(checked_count(seed, "seed", at_least=0))
     cap = n_labels
     if max_cluster_size is not None:
         cap = checked_cap(max_cluster_size, n_labels, n_clusters)
