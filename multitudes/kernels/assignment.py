@@ -180,7 +180,7 @@ def auction(
     counts,  # IN  float32 (nnz,): positive
     home,  # IN  int32 (n_labels,): a cluster; no more labels share one than it has places
     overlap,  # IN  copies of a label at most
-    offsets,  # IN  int64 (n_clusters + 1,): the places of each cluster
+    offsets,  # IN  int64 (n_clusters + 1,): the places of each cluster, one or more where wanted
     order,  # IN  int32 (n_labels,): who bids first
     step,  # IN  float64 > 0: smallest rise of a bid
     patience,  # IN  turns after which the step doubles, each time
