@@ -17,6 +17,7 @@ from multitudes.disentangle.inputs import (
 )
 from multitudes.disentangle.objective import check_same_instances
 from multitudes.errors import ConfigError
+from multitudes.kernels.assignment import top_counts
 from multitudes.linear.inputs import checked_count
 
 CLUSTER_SLACK = 1.5
@@ -81,7 +82,10 @@ def assign(
     back where it comes from, no cluster is too large. Labels that a cluster larger than the cap
     has to give up come, for this purpose, from the nearest cluster (by id) with room. Labels
     without counts stay where they come from and never give way; further copies that they have
-    stay as long as there is room.
+    stay as long as there is room. The summed counts are never less than with every label where it
+    comes from; `tp_bound` may be, under a tight cap (Theorem 3 knows no cap). A cap that leaves no
+    room at all, n_labels / n_clusters exactly, is the one hard case: there the auction may be cut
+    short and end farther from the optimum.
 
     References
     ----------
@@ -137,8 +141,6 @@ def _checked_overlap(overlap: int, n_clusters: int) -> int:
 
 def _largest_counts(counts: Any, current: Any, overlap: int) -> sp.csr_array[Any]:
     """Eq. 10: each row projected on its largest entries."""
-    from multitudes.kernels.assignment import top_counts
-
     # Rows without counts take those of the present assignment: all ones, so the first are kept.
     uncounted = np.diff(counts.indptr) == 0
     kept = sp.diags_array(uncounted.astype(np.float32)) @ current

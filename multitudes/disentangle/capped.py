@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes.disentangle.inputs import rows_of
+from multitudes.kernels.assignment import auction
 from multitudes.types import FloatArray, LabelArray
 
 STEP = 0.1
@@ -37,8 +38,6 @@ def assign_capped(counts: Any, current: Any, *, overlap: int, cap: int) -> sp.cs
 
 def _auctioned(counts: Any, home: LabelArray, overlap: int, cap: int) -> sp.csr_array[Any]:
     """The clusters that labels win, each at least one."""
-    from multitudes.kernels.assignment import auction
-
     n_labels, n_clusters = counts.shape
     indptr, clusters = rows_of(counts)
     # A cluster never has more bidders than labels that count there or come from there.

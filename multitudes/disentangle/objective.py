@@ -8,6 +8,7 @@ import numpy as np
 
 from multitudes.disentangle.inputs import checked_pattern, rows_of
 from multitudes.errors import DataError
+from multitudes.kernels.assignment import count_reached
 
 
 def tp_bound(Y: Any, matches: Any, assignment: Any) -> int:
@@ -45,8 +46,6 @@ def linear_bound(Y: Any, matches: Any, assignment: Any) -> int:
 
 def _reached(Y: Any, matches: Any, assignment: Any) -> tuple[int, int]:
     """Both bounds in one pass: no (n_instances, n_labels) candidates are ever made."""
-    from multitudes.kernels.assignment import count_reached
-
     Y = checked_pattern(Y, "Y", "(n_instances, n_labels)")
     matches = checked_pattern(matches, "matches", "(n_instances, n_clusters)")
     assignment = checked_pattern(assignment, "assignment", "(n_labels, n_clusters)")
