@@ -6,6 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The first example of a test may wait for a kernel to compile.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

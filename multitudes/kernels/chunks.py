@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from numba import njit
 
-from multitudes.kernels.lanes import LANES, larger, less, load, splat
+from multitudes.kernels.lanes import larger, less, load, splat
 
 
 @njit(nogil=True, cache=True)
-def kept_lanes(w, block, f, cut):
+def kept_lanes(w, block, f, cut, lanes):
     """Mask of the lanes of a block whose weight of feature f is larger than their cut."""
-    value = load(w[block], f * LANES)
-    return less(load(cut, block * LANES), larger(value, splat(0.0) - value))
+    value = load(w[block], f * len(lanes), lanes)
+    limit = load(cut, block * len(lanes), lanes)
+    return less(limit, larger(value, splat(0.0, lanes) - value))
 
 
 @njit(nogil=True, cache=True)
@@ -19,6 +20,7 @@ def count_kept(
     w,  # IN float32 (n_blocks, (n_local + 1) * 16)
     n_local,  # IN
     cut,  # IN float32 (n_blocks * 16,): weights with |w| <= cut are dropped
+    lanes,  # IN: WIDE or NARROW; wherever 16 is said above, it is this many
 ):
     """(rows, entries) that `fill_kept` will write."""
     rows = 0
@@ -26,7 +28,7 @@ def count_kept(
     for f in range(n_local):
         before = entries
         for block in range(w.shape[0]):
-            mask = kept_lanes(w, block, f, cut)
+            mask = kept_lanes(w, block, f, cut, lanes)
             while mask != 0:
                 mask &= mask - 1
                 entries += 1
@@ -45,6 +47,7 @@ def fill_kept(
     row_entry,  # OUT int64 (rows + 1,): where each row's entries begin
     entry_child,  # OUT int32 (entries,): child within the chunk
     entry_value,  # OUT float32 (entries,)
+    lanes,  # IN: as in `count_kept`
 ):
     """Write the kept weights of a chunk, rows by ascending feature, entries by child."""
     row = 0
@@ -52,12 +55,12 @@ def fill_kept(
     for f in order:
         begin = entry
         for block in range(w.shape[0]):
-            mask = kept_lanes(w, block, f, cut)
+            mask = kept_lanes(w, block, f, cut, lanes)
             lane = 0
             while mask != 0:
                 if mask & 1:
-                    entry_child[entry] = first_child + block * LANES + lane
-                    entry_value[entry] = w[block, f * LANES + lane]
+                    entry_child[entry] = first_child + block * len(lanes) + lane
+                    entry_value[entry] = w[block, f * len(lanes) + lane]
                     entry += 1
                 mask >>= 1
                 lane += 1

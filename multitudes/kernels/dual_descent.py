@@ -19,7 +19,6 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.lanes import (
-    LANES,
     fma,
     larger,
     less,
@@ -37,9 +36,9 @@ HUGE = np.float32(3.0e38)
 # A projected gradient below this share of the tolerance is left alone: the step would change
 # nothing that matters, and costs a second pass over the row.
 SMALL_STEP = np.float32(0.25)
-# Local features from which the weights outgrow the caches next to the core, so that fetching the
-# next row's beforehand pays.
-PREFETCH_FROM = 32_768
+# Weights from which they outgrow the caches next to the core, so that fetching the next row's
+# beforehand pays.
+PREFETCH_FROM = 1 << 19
 
 
 @njit(nogil=True, cache=True)
@@ -133,12 +132,12 @@ def positives(
 
 
 @njit(nogil=True, cache=True)
-def fetch_row(following, second, begin, finish, local, value, w, alpha):
+def fetch_row(following, second, begin, finish, local, value, w, alpha, width):
     """Fetch the weights that the following row will need, and the second row itself."""
     for t in range(begin[following], finish[following]):
-        prefetch(w, LANES * np.int64(local[t]))
-    prefetch(alpha, LANES * np.int64(following))
-    for t in range(begin[second], finish[second], LANES):
+        prefetch(w, width * np.int64(local[t]))
+    prefetch(alpha, width * np.int64(following))
+    for t in range(begin[second], finish[second], 16):
         prefetch(local, t)
         prefetch(value, t)
 
@@ -164,20 +163,22 @@ def solve_lanes(
     w,  # OUT float32 ((n_local + 1) * 16,), zero at the start
     alpha,  # TMP float32 (n_rows * 16,), zero at the start
     order,  # TMP int32 (n_rows,)
+    lanes,  # IN: WIDE or NARROW; wherever 16 is said above, it is this many
 ):
     """Minimise 16 sibling problems over the same rows; returns the number of epochs."""
+    width = len(lanes)
     n_rows = mask.size
-    zero = splat(np.float32(0.0))
-    one = splat(np.float32(1.0))
-    minus = splat(np.float32(-1.0))
-    huge = splat(HUGE)
-    small = splat(SMALL_STEP * epsilon)
-    tolerance = splat(epsilon)
-    biases = splat(bias)
-    cost_yes = load(cost_positive, 0)
-    cost_no = load(cost_negative, 0)
-    half = splat(np.float32(0.5))
-    constant = n_local * LANES
+    zero = splat(np.float32(0.0), lanes)
+    one = splat(np.float32(1.0), lanes)
+    minus = splat(np.float32(-1.0), lanes)
+    huge = splat(HUGE, lanes)
+    small = splat(SMALL_STEP * epsilon, lanes)
+    tolerance = splat(epsilon, lanes)
+    biases = splat(bias, lanes)
+    cost_yes = load(cost_positive, 0, lanes)
+    cost_no = load(cost_negative, 0, lanes)
+    half = splat(np.float32(0.5), lanes)
+    constant = n_local * width
     for r in range(n_rows):
         order[r] = r
     epoch = 0
@@ -188,28 +189,30 @@ def solve_lanes(
         lowest = huge
         for j in range(n_rows):
             r = order[j]
-            if n_local >= PREFETCH_FROM and j + 2 < n_rows:
-                fetch_row(order[j + 1], order[j + 2], begin, finish, local, value, w, alpha)
+            if n_local * width >= PREFETCH_FROM and j + 2 < n_rows:
+                fetch_row(order[j + 1], order[j + 2], begin, finish, local, value, w, alpha, width)
             first = begin[r]
             last = finish[r]
-            even = biases * load(w, constant)
+            even = biases * load(w, constant, lanes)
             odd = zero
             t = first
             while t + 1 < last:
-                even = fma(splat(value[t]), load(w, LANES * np.int64(local[t])), even)
-                odd = fma(splat(value[t + 1]), load(w, LANES * np.int64(local[t + 1])), odd)
+                even = fma(splat(value[t], lanes), load(w, width * np.int64(local[t]), lanes), even)
+                odd = fma(
+                    splat(value[t + 1], lanes), load(w, width * np.int64(local[t + 1]), lanes), odd
+                )
                 t += 2
             if t < last:
-                even = fma(splat(value[t]), load(w, LANES * np.int64(local[t])), even)
+                even = fma(splat(value[t], lanes), load(w, width * np.int64(local[t]), lanes), even)
             y = select(mask[r], one, minus)
-            cost = select(mask[r], cost_yes, cost_no) * splat(weight[r])
+            cost = select(mask[r], cost_yes, cost_no) * splat(weight[r], lanes)
             if squared:
                 ridge = half / cost
                 upper = huge
             else:
                 ridge = zero
                 upper = cost
-            own = load(alpha, LANES * np.int64(r))
+            own = load(alpha, width * np.int64(r), lanes)
             gradient = fma(own, ridge, y * (even + odd) - one)
             projected = select(less_equal(own, zero), smaller(gradient, zero), gradient)
             projected = select(less_equal(upper, own), larger(gradient, zero), projected)
@@ -217,14 +220,14 @@ def solve_lanes(
             lowest = smaller(lowest, projected)
             moving = live & (less(small, projected) | less(projected, zero - small))
             if moving != 0:
-                curvature = splat(square[r]) + ridge
+                curvature = splat(square[r], lanes) + ridge
                 moved = smaller(larger(own - gradient / curvature, zero), upper)
                 moved = select(moving, moved, own)
-                store(alpha, LANES * np.int64(r), moved)
+                store(alpha, width * np.int64(r), moved)
                 step = (moved - own) * y
-                store(w, constant, fma(biases, step, load(w, constant)))
+                store(w, constant, fma(biases, step, load(w, constant, lanes)))
                 for t in range(first, last):
-                    at = LANES * np.int64(local[t])
-                    store(w, at, fma(splat(value[t]), step, load(w, at)))
+                    at = width * np.int64(local[t])
+                    store(w, at, fma(splat(value[t], lanes), step, load(w, at, lanes)))
         live &= less(tolerance, highest - lowest)
     return epoch

@@ -1,9 +1,9 @@
-"""Sixteen floats at a time: a portable SIMD type for numba kernels.
+"""Several floats at a time: a portable SIMD type for numba kernels.
 
 Sibling labels share their instances, so a kernel treats 16 of them ("lanes") with one instruction.
 numba's loop vectoriser does not do this by itself: it will not keep a 16-float accumulator in
-registers across a loop over sparse features. `Lanes` says it outright, as an LLVM vector of 16
-floats, which becomes one AVX-512 register, two of AVX, or four of SSE or NEON.
+registers across a loop over sparse features. `LanesType` says it outright, as an LLVM vector: 16
+floats become one AVX-512 register, two of AVX, or four of SSE or NEON.
 
 Inside an ``@njit`` function::
 
@@ -13,6 +13,10 @@ Inside an ``@njit`` function::
     store(out, 0, total)
 
 A mask is an int32 whose bit k speaks of lane k.
+
+Where 16 are too many (the two children of a binary cluster), a kernel is handed its number of lanes
+as a tuple of that length, `WIDE` or `NARROW`: numba compiles it for each. It then says
+``splat(0.0, lanes)``, ``load(weights, at, lanes)`` and ``len(lanes)``.
 """
 
 from __future__ import annotations
@@ -26,25 +30,37 @@ from numba.core import cgutils
 from numba.core.extending import intrinsic, models, overload, register_model
 
 LANES = 16
+WIDE = (0,) * LANES
+NARROW = (0,) * 4
 
 
 class LanesType(types.Type):
-    """The numba type of sixteen float32."""
+    """The numba type of some float32 in one vector."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Lanes16f32")
-
-
-lanes_type = LanesType()
-_VECTOR = ir.VectorType(ir.FloatType(), LANES)
-_MASK = ir.VectorType(ir.IntType(1), LANES)
-_WORD = ir.IntType(LANES)
+    def __init__(self, width: int) -> None:
+        self.width = width
+        super().__init__(name=f"Lanes{width}f32")
 
 
 @register_model(LanesType)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, fe_type: Any) -> None:
-        super().__init__(manager, fe_type, _VECTOR)
+        super().__init__(manager, fe_type, _vector(fe_type.width))
+
+
+def _vector(width: int, element: Any = None) -> Any:
+    return ir.VectorType(ir.FloatType() if element is None else element, width)
+
+
+def _lanes_type(lanes: Any) -> LanesType:
+    """The type that a tuple of lanes, or its absence, asks for."""
+    absent = lanes is None or isinstance(lanes, types.Omitted)
+    return LanesType(LANES if absent else lanes.count)
+
+
+def _left_out(lanes: Any) -> Any:
+    """The type of the argument `lanes`, which a call may leave out."""
+    return types.Omitted(None) if lanes is None else lanes
 
 
 def _element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -66,19 +82,19 @@ _STORED = {types.float32: ir.FloatType(), types.uint16: ir.HalfType(), types.int
 
 
 @intrinsic
-def load(typingctx: Any, array: Any, index: Any) -> Any:
+def load(typingctx: Any, array: Any, index: Any, lanes: Any = None) -> Any:
     """array[index : index + 16] as floats; uint16 holds the bits of float16, int8 itself."""
+    result = _lanes_type(lanes)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         index_value = context.cast(builder, args[1], signature.args[1], types.intp)
         pointer = _element_pointer(context, builder, signature.args[0], args[0], index_value)
-        stored = _STORED[signature.args[0].dtype]
-        vector = ir.VectorType(stored, LANES)
-        value = builder.load(builder.bitcast(pointer, vector.as_pointer()))
+        stored = _vector(result.width, _STORED[signature.args[0].dtype])
+        value = builder.load(builder.bitcast(pointer, stored.as_pointer()))
         value.align = 1
-        return _to_float(builder, signature.args[0].dtype, value, _VECTOR)
+        return _to_float(builder, signature.args[0].dtype, value, _vector(result.width))
 
-    return lanes_type(array, index), codegen
+    return result(array, index, _left_out(lanes)), codegen
 
 
 @intrinsic
@@ -98,31 +114,33 @@ def number(typingctx: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """Write 16 floats to array[index : index + 16]."""
+    """Write the lanes to array[index], array[index + 1], ..."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         index_value = context.cast(builder, args[1], signature.args[1], types.intp)
         pointer = _element_pointer(context, builder, signature.args[0], args[0], index_value)
-        instruction = builder.store(args[2], builder.bitcast(pointer, _VECTOR.as_pointer()))
+        vector = _vector(signature.args[2].width)
+        instruction = builder.store(args[2], builder.bitcast(pointer, vector.as_pointer()))
         instruction.align = 4
         return context.get_dummy_value()
 
-    return types.void(array, index, lanes_type), codegen
+    return types.void(array, index, value), codegen
 
 
 @intrinsic
-def splat(typingctx: Any, number: Any) -> Any:
-    """One number in all 16 lanes."""
+def splat(typingctx: Any, number: Any, lanes: Any = None) -> Any:
+    """One number in all lanes."""
+    result = _lanes_type(lanes)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         scalar = context.cast(builder, args[0], signature.args[0], types.float32)
-        first = builder.insert_element(
-            ir.Constant(_VECTOR, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0)
-        )
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        return builder.shuffle_vector(first, ir.Constant(_VECTOR, ir.Undefined), zeros)
+        vector = _vector(result.width)
+        undefined = ir.Constant(vector, ir.Undefined)
+        first = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(_vector(result.width, ir.IntType(32)), [0] * result.width)
+        return builder.shuffle_vector(first, undefined, zeros)
 
-    return lanes_type(number), codegen
+    return result(number, _left_out(lanes)), codegen
 
 
 def _binary(emit: Any, doc: str) -> Any:
@@ -132,7 +150,7 @@ def _binary(emit: Any, doc: str) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return emit(builder, args[0], args[1])
 
-        return lanes_type(lanes_type, lanes_type), codegen
+        return left(left, right), codegen
 
     operation.__doc__ = doc
     return intrinsic(operation)
@@ -142,8 +160,10 @@ def _call(name: str) -> Any:
     """Emit a call of LLVM's vector intrinsic `name` over any number of vectors."""
 
     def emit(builder: Any, *args: Any) -> Any:
-        kind = ir.FunctionType(_VECTOR, [_VECTOR] * len(args))
-        function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v16f32")
+        vector = args[0].type
+        kind = ir.FunctionType(vector, [vector] * len(args))
+        full_name = f"llvm.{name}.v{vector.count}f32"
+        function = cgutils.get_or_insert_function(builder.module, kind, full_name)
         return builder.call(function, args)
 
     return emit
@@ -164,7 +184,7 @@ def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _call("fma")(builder, *args)
 
-    return lanes_type(lanes_type, lanes_type, lanes_type), codegen
+    return a(a, b, c), codegen
 
 
 @intrinsic
@@ -173,10 +193,11 @@ def select(typingctx: Any, mask: Any, yes: Any, no: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         bits = context.cast(builder, args[0], signature.args[0], types.int32)
-        flags = builder.bitcast(builder.trunc(bits, _WORD), _MASK)
-        return builder.select(flags, args[1], args[2])
+        width = signature.args[1].width
+        word = builder.trunc(bits, ir.IntType(width))
+        return builder.select(builder.bitcast(word, _vector(width, ir.IntType(1))), *args[1:])
 
-    return lanes_type(mask, lanes_type, lanes_type), codegen
+    return yes(mask, yes, no), codegen
 
 
 def _comparison(symbol: str, doc: str) -> Any:
@@ -185,9 +206,10 @@ def _comparison(symbol: str, doc: str) -> Any:
     def operation(typingctx: Any, left: Any, right: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             flags = builder.fcmp_ordered(symbol, args[0], args[1])
-            return builder.zext(builder.bitcast(flags, _WORD), ir.IntType(32))
+            word = builder.bitcast(flags, ir.IntType(signature.args[0].width))
+            return builder.zext(word, ir.IntType(32))
 
-        return types.int32(lanes_type, lanes_type), codegen
+        return types.int32(left, right), codegen
 
     operation.__doc__ = doc
     return intrinsic(operation)
@@ -200,7 +222,7 @@ differs = _comparison("!=", "Mask of the lanes where a != b.")
 
 def _overload_operator(symbol: Any, implementation: Any) -> None:
     def typer(left: Any, right: Any) -> Any:
-        if isinstance(left, LanesType) and isinstance(right, LanesType):
+        if isinstance(left, LanesType) and left == right:
             return lambda left, right: implementation(left, right)
         return None
 

@@ -33,6 +33,9 @@ class Checkpoint:
     def __init__(self, path: str | Path | None, fingerprint: str) -> None:
         self.folder = None if path is None else Path(path) / f"fit-{fingerprint}"
 
+    def __bool__(self) -> bool:
+        return self.folder is not None
+
     def tree(self) -> LabelTree | None:
         """The tree of an earlier try, if it got that far."""
         found = self._load("tree")

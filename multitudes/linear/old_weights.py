@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.kernels.lanes import LANES
 from multitudes.linear.level_weights import Chunk, ends, join_parts
 from multitudes.linear.solver_config import SolverConfig
 from multitudes.linear.tasks import Task
@@ -48,7 +47,7 @@ def hold(
 
     Parameters
     ----------
-    w : float32 array (n_blocks, (n_local + 1) * 16)
+    w : float32 array (n_blocks, (n_local + 1) * width)
         OUT: old weights, times the square root of the curvature.
     begin, finish, local, value, square
         The cluster's new instances, as `prepare_rows` gathered them; `value` and `square` are
@@ -72,7 +71,7 @@ def hold(
     if len(filled):
         square[filled] += np.add.reduceat(value[:used] ** 2, begin[filled])
     fill_start(w, features, start.chunk, task, solver)
-    w *= np.repeat(firmness, LANES)
+    w *= np.repeat(firmness, w.shape[1] // (n_local + 1))
     return firmness
 
 
@@ -85,6 +84,7 @@ def fill_start(
 ) -> None:
     """Write the old weights of the children of a task into w."""
     n_local = len(features)
+    width = w.shape[1] // (n_local + 1)
     order = np.argsort(features)
     feature = np.repeat(start.row_feature, np.diff(start.row_entry))
     place = np.minimum(np.searchsorted(features, feature, sorter=order), max(n_local - 1, 0))
@@ -92,12 +92,12 @@ def fill_start(
     inside = (child >= 0) & (child < task.to_child - task.from_child)
     if n_local:
         inside &= features[order[place]] == feature
-        at = order[place][inside] * LANES + child[inside] % LANES
-        w[child[inside] // LANES, at] = start.entry_value[inside]
+        at = order[place][inside] * width + child[inside] % width
+        w[child[inside] // width, at] = start.entry_value[inside]
     if solver.bias:
         own = np.arange(task.to_child - task.from_child)
         bias = start.bias[task.from_child : task.to_child] / np.float32(solver.bias)
-        w[own // LANES, n_local * LANES + own % LANES] = bias
+        w[own // width, n_local * width + own % width] = bias
 
 
 def with_untouched(chunk: Chunk, old: Chunk, features: npt.NDArray[np.int32], task: Task) -> Chunk:

@@ -16,7 +16,8 @@ from multitudes.linear.memory import check_memory
 from multitudes.linear.scoring import scoring
 from multitudes.linear.search_index import SearchIndex
 from multitudes.linear.solver_config import SolverConfig
-from multitudes.linear.train_level import TrainingSet, train_level
+from multitudes.linear.train_level import LevelJob, train_levels
+from multitudes.linear.training_set import TrainingSet
 from multitudes.types import FloatArray, Sparse
 
 NEGATIVES = ("sibling", "matched", "both")
@@ -65,25 +66,35 @@ def train_tree(
     check_memory(X, tree, carried, team.n_threads)
     extra = _hard_negatives(task, tree)
     levels = list(above)
-    for level in range(len(levels), tree.depth if n_levels is None else n_levels):
-        finished = checkpoint.level(level)
-        if finished is not None:
-            levels.append(finished)
-            continue
-        members = _members(task, tree, level, levels, X, carried, extra)
-        trained = train_level(
+    n_levels = tree.depth if n_levels is None else n_levels
+
+    def job(level: int) -> LevelJob:
+        return LevelJob(
             training,
             carried[level],
-            members.transposed(),
+            _members(task, tree, level, levels, X, carried, extra).transposed(),
             tree.offsets[level],
             solver=task.solver,
             label_weight=_child_weight(task, tree, level),
             seed=task.seed + level,
-            team=team,
-            description=f"training level {level + 1} of {tree.depth}",
         )
-        levels.append(trained.converted(task.weights, tree.offsets[level]))
-        checkpoint.keep(f"level-{level}", levels[-1])
+
+    if task.negatives == "sibling" and not checkpoint:
+        # No level waits for another: small tasks of lower levels fill the gaps of large ones above.
+        jobs = [job(level) for level in range(len(levels), n_levels)]
+        trained = train_levels(jobs, team) if jobs else []
+        return levels + [
+            weights.converted(task.weights, tree.offsets[level])
+            for level, weights in enumerate(trained, start=len(levels))
+        ]
+    for level in range(len(levels), n_levels):
+        finished = checkpoint.level(level)
+        if finished is None:
+            name = f"training level {level + 1} of {tree.depth}"
+            (weights,) = train_levels([job(level)], team, description=name)
+            finished = weights.converted(task.weights, tree.offsets[level])
+            checkpoint.keep(f"level-{level}", finished)
+        levels.append(finished)
     return levels
 
 

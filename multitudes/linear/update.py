@@ -16,7 +16,8 @@ from multitudes.linear.old_weights import OldWeights
 from multitudes.linear.scoring import Scoring
 from multitudes.linear.search_index import SearchIndex
 from multitudes.linear.solver_config import SolverConfig
-from multitudes.linear.train_level import TrainingSet, train_clusters
+from multitudes.linear.train_level import LevelJob, run_jobs
+from multitudes.linear.training_set import TrainingSet
 from multitudes.types import IntArray, Sparse
 
 
@@ -42,11 +43,17 @@ def refit_clusters(
         offsets = tree.offsets[level]
         chunks = [old.chunk(c, int(a), int(b - a)) for c, (a, b) in enumerate(pairs(offsets))]
         new = np.diff(by_cluster.indptr)
-        trained = train_clusters(
-            training, carried[level], by_cluster, offsets, touched,
-            solver=solver, seed=seed + level, team=team, description=f"updating level {level + 1}",
+        job = LevelJob(
+            training,
+            carried[level],
+            by_cluster,
+            offsets,
+            solver=solver,
+            seed=seed + level,
+            clusters=touched,
             start=[OldWeights(*pair) for pair in zip(chunks, old.seen.tolist(), strict=True)],
-        )  # fmt: skip
+        )
+        (trained,) = run_jobs([job], team, description=f"updating level {level + 1}")
         for cluster, chunk in zip(touched.tolist(), trained, strict=True):
             chunks[cluster] = chunk
         updated.append(LevelWeights.from_chunks(chunks, old.seen + new).converted(weights, offsets))
@@ -75,11 +82,17 @@ def add_labels(
     members = patterns[-2] if larger.depth > 1 else everywhere(X.shape[0])
     touched = np.unique(leaves)
     old_counts = np.diff(tree.offsets[-1])
-    trained = train_clusters(
-        training, carried, members.transposed(), larger.offsets[-1], touched,
-        solver=solver, seed=seed + tree.depth - 1, team=team, description="training new labels",
+    job = LevelJob(
+        training,
+        carried,
+        members.transposed(),
+        larger.offsets[-1],
+        solver=solver,
+        seed=seed + tree.depth - 1,
+        clusters=touched,
         from_children=old_counts[touched],
-    )  # fmt: skip
+    )
+    (trained,) = run_jobs([job], team, description="training new labels")
     old = levels[-1]
     chunks = [old.chunk(c, int(a), int(b - a)) for c, (a, b) in enumerate(pairs(tree.offsets[-1]))]
     for leaf, chunk in zip(touched.tolist(), trained, strict=True):

@@ -5,32 +5,32 @@ import pytest
 
 from multitudes.kernels import reference_trees
 from multitudes.kernels.chunks import count_kept, fill_kept
-from multitudes.kernels.lanes import LANES
+from multitudes.kernels.lanes import LANES, NARROW, WIDE
 
 
-def in_blocks(weights):
+def in_blocks(weights, width=LANES):
     """(n_children, n_local) as the solvers leave it, the constant feature's weights last."""
     n_children, n_local = weights.shape
-    n_blocks = -(-n_children // LANES)
-    w = np.full((n_blocks, n_local + 1, LANES), 99, np.float32)  # padding that must be ignored
+    n_blocks = -(-n_children // width)
+    w = np.full((n_blocks, n_local + 1, width), 99, np.float32)  # padding that must be ignored
     for child in range(n_children):
-        w[child // LANES, :n_local, child % LANES] = weights[child]
-    return w.reshape(n_blocks, (n_local + 1) * LANES)
+        w[child // width, :n_local, child % width] = weights[child]
+    return w.reshape(n_blocks, (n_local + 1) * width)
 
 
-def kept(weights, feature_of, cut, first_child=0):
+def kept(weights, feature_of, cut, first_child=0, lanes=WIDE):
     n_children, n_local = weights.shape
-    w = in_blocks(weights)
-    limits = np.full(len(w) * LANES, np.inf, np.float32)  # infinite where there is no child
+    w = in_blocks(weights, len(lanes))
+    limits = np.full(len(w) * len(lanes), np.inf, np.float32)  # infinite where there is no child
     limits[:n_children] = cut
-    n_rows, n_entries = count_kept(w, n_local, limits)
+    n_rows, n_entries = count_kept(w, n_local, limits, lanes)
     out = (
         np.full(n_rows, -1, np.int32),
         np.full(n_rows + 1, -1, np.int64),
         np.full(n_entries, -1, np.int32),
         np.full(n_entries, np.nan, np.float32),
     )
-    fill_kept(w, np.argsort(feature_of), feature_of, limits, first_child, *out)
+    fill_kept(w, np.argsort(feature_of), feature_of, limits, first_child, *out, lanes)
     feature, entry, child, value = out
     assert entry[0] == 0
     assert entry[-1] == n_entries
@@ -48,12 +48,14 @@ def random_weights(n_children, n_local, seed=0):
 @pytest.mark.parametrize("n_children", [0, 1, 15, 16, 17, 33])
 @pytest.mark.parametrize("n_local", [0, 1, 12])
 @pytest.mark.parametrize("cut", [0.0, 0.7, 100.0])
-def test_what_is_kept(n_children, n_local, cut):
+@pytest.mark.parametrize("lanes", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_what_is_kept(n_children, n_local, cut, lanes):
     weights, feature_of = random_weights(n_children, n_local)
     limits = np.full(n_children, cut)
     expected = reference_trees.kept_weights(weights, feature_of, limits, first_child=0)
-    assert kept(weights, feature_of, cut) == expected
-    assert list(kept(weights, feature_of, cut)) == sorted(expected)
+    found = kept(weights, feature_of, cut, lanes=lanes)
+    assert found == expected
+    assert list(found) == sorted(expected)
 
 
 def test_each_child_has_its_own_cut():

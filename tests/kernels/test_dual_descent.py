@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from multitudes.kernels import dual_descent, reference_trees
 from multitudes.kernels.cluster_training import prepare_rows
-from multitudes.kernels.lanes import LANES
+from multitudes.kernels.lanes import NARROW, WIDE
 
 SEED = 0x9E3779B97F4A7C15
 
@@ -130,25 +130,38 @@ def test_positives_are_the_bits_of_the_mask(first, count):
 # --- the solver
 
 
-def solve(X, Y, *, cost=(1.0, 1.0), weight=None, squared=True, bias=1.0, epsilon=1e-3, epochs=50):
+def solve(
+    X,
+    Y,
+    *,
+    cost=(1.0, 1.0),
+    weight=None,
+    squared=True,
+    bias=1.0,
+    epsilon=1e-3,
+    epochs=50,
+    wide=False,
+):
     """Weights (n_labels, n_features + 1), alpha (n_rows, n_labels) and epochs, by the kernel."""
     n, n_features = X.shape
     n_labels = Y.shape[1]
     indptr, indices, data = csr(X)
     weight = np.ones(n, np.float32) if weight is None else weight.astype(np.float32)
     mask = (Y * (1 << np.arange(n_labels))).sum(axis=1).astype(np.int32)
-    w = np.zeros((n_features + 1) * LANES, np.float32)
-    alpha = np.zeros(n * LANES, np.float32)
-    yes, no = (np.full(LANES, c, np.float32) for c in cost)
+    lanes = WIDE if n_labels > len(NARROW) or wide else NARROW
+    width = len(lanes)
+    w = np.zeros((n_features + 1) * width, np.float32)
+    alpha = np.zeros(n * width, np.float32)
+    yes, no = (np.full(width, c, np.float32) for c in cost)
     done = dual_descent.solve_lanes(
         indptr[:-1].copy(), indptr[1:].copy(), indices, data,
         (X**2).sum(axis=1) + np.float32(bias**2), weight, mask, yes, no,
         squared, np.float32(bias), np.float32(epsilon), epochs, np.int32((1 << n_labels) - 1),
-        np.uint64(SEED), n_features, w, alpha, np.empty(n, np.int32),
+        np.uint64(SEED), n_features, w, alpha, np.empty(n, np.int32), lanes,
     )  # fmt: skip
-    w = w.reshape(-1, LANES).T
+    w = w.reshape(-1, width).T
     assert not w[n_labels:].any()  # lanes without a label stay zero
-    return w[:n_labels], alpha.reshape(n, LANES)[:, :n_labels], done
+    return w[:n_labels], alpha.reshape(n, width)[:, :n_labels], done
 
 
 def twins(X, Y, *, cost=(1.0, 1.0), weight=None, squared=True, bias=1.0, epsilon=1e-3, epochs=50):
@@ -262,3 +275,11 @@ def test_no_rows_no_weights():
     w, _, epochs = solve(MATRICES["no row"], np.zeros((0, 3), bool))
     assert epochs == 1
     assert not w.any()
+
+
+def test_four_lanes_do_what_sixteen_do():
+    X = np.random.default_rng(4).standard_normal((30, 6)).astype(np.float32)
+    Y = labels_of(X, n_labels=4)
+    narrow, wide = (solve(X, Y, wide=wide) for wide in (False, True))
+    for left, right in zip(narrow, wide, strict=True):
+        np.testing.assert_array_equal(left, right)

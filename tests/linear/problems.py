@@ -11,7 +11,8 @@ from multitudes.kernels.threads import ThreadTeam
 from multitudes.linear import SolverConfig
 from multitudes.linear.level_labels import everywhere, pattern_of
 from multitudes.linear.level_weights import LevelWeights
-from multitudes.linear.train_level import TrainingSet, train_level
+from multitudes.linear.train_level import LevelJob, train_levels
+from multitudes.linear.training_set import TrainingSet
 from multitudes.types import Predictions
 
 # Run to convergence, everything kept.
@@ -48,7 +49,7 @@ def train_flat(
     weight = None if weight is None else np.asarray(weight, np.float32)
     label_weight = None if label_weight is None else np.asarray(label_weight, np.float32)
     with ThreadTeam(n_threads) as team:
-        return train_level(
+        job = LevelJob(
             TrainingSet.of(X, weight),
             pattern_of(Y),
             everywhere(X.shape[0]).transposed(),
@@ -56,8 +57,8 @@ def train_flat(
             solver=solver,
             label_weight=label_weight,
             seed=seed,
-            team=team,
         )
+        return train_levels([job], team)[0]
 
 
 def dense(level: LevelWeights, offsets: Any, n_features: int) -> Any:

@@ -11,13 +11,9 @@ from multitudes.linear import SolverConfig, tasks
 from multitudes.linear.level_labels import pattern_of
 from multitudes.linear.level_weights import ends
 from multitudes.linear.tasks import Task, cut_tasks
-from multitudes.linear.train_level import (
-    TrainingSet,
-    scrambled,
-    seed_of,
-    train_clusters,
-    train_level,
-)
+from multitudes.linear.train_children import scrambled
+from multitudes.linear.train_level import LevelJob, run_jobs, seed_of, train_levels
+from multitudes.linear.training_set import TrainingSet
 
 from .problems import EXACT, assert_same_levels, dense, dense_flat, problem, train_flat
 
@@ -39,11 +35,14 @@ def members():
 
 
 def trained(data, members, solver=EXACT, *, n_threads=1, **options):
-    X, Y = data
+    job = job_of(data, members, solver, **options)
     with ThreadTeam(n_threads) as team:
-        return train_level(
-            TrainingSet.of(X), pattern_of(Y), members, OFFSETS, solver=solver, team=team, **options
-        )
+        return train_levels([job], team)[0]
+
+
+def job_of(data, members, solver=EXACT, **options):
+    X, Y = data
+    return LevelJob(TrainingSet.of(X), pattern_of(Y), members, OFFSETS, solver=solver, **options)
 
 
 @pytest.mark.parametrize("loss", ["squared-hinge", "hinge", "logistic"])
@@ -96,17 +95,22 @@ def test_room_changes_nothing(data, members, monkeypatch):
 
 
 def test_some_clusters_alone_are_the_same(data, members):
-    X, Y = data
     level = trained(data, members)
     with ThreadTeam(1) as team:
-        chunks = train_clusters(
-            TrainingSet.of(X), pattern_of(Y), members, OFFSETS, np.array([3, 0]),
-            solver=EXACT, team=team,
-        )  # fmt: skip
+        (chunks,) = run_jobs([job_of(data, members, clusters=np.array([3, 0]))], team)
     for chunk, cluster in zip(chunks, (3, 0), strict=True):
         expected = level.chunk(cluster, OFFSETS[cluster], SIZES[cluster])
         for array, whole in zip(chunk, expected, strict=True):
             np.testing.assert_array_equal(array, whole)
+
+
+def test_levels_trained_together_are_the_same_as_alone(data, members):
+    seeds = (0, 5, 9)
+    jobs = [job_of(data, members, SolverConfig(), seed=seed) for seed in seeds]
+    with ThreadTeam(2) as team:
+        together = train_levels(jobs, team)
+    alone = [trained(data, members, SolverConfig(), seed=seed) for seed in seeds]
+    assert_same_levels(together, alone)
 
 
 def test_the_training_set_knows_lengths_of_rows():

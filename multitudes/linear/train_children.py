@@ -1,0 +1,166 @@
+"""Train some children of one cluster: gather its instances, solve block by block, keep weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from multitudes.kernels.chunks import count_kept, fill_kept
+from multitudes.kernels.cluster_training import Scratch, prepare_rows
+from multitudes.kernels.dual_descent import positives, solve_lanes
+from multitudes.kernels.lanes import NARROW, WIDE
+from multitudes.kernels.logistic_descent import solve_logistic_lanes
+from multitudes.linear.level_labels import Pattern
+from multitudes.linear.level_weights import Chunk
+from multitudes.linear.old_weights import OldWeights, hold
+from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.tasks import Task
+from multitudes.linear.training_set import TrainingSet
+from multitudes.types import FloatArray, LabelArray
+
+
+def train_children(
+    training: TrainingSet,
+    carried: Pattern,
+    rows: LabelArray,
+    first_child: int,
+    task: Task,
+    *,
+    costs: tuple[FloatArray, FloatArray],
+    solver: SolverConfig,
+    seed: int,
+    scratch: Scratch,
+    start: OldWeights | None = None,
+) -> tuple[FloatArray, npt.NDArray[np.int32]]:
+    """Train some children of one cluster.
+
+    Returns
+    -------
+    w : float32 array (n_blocks, (n_local + 1) * width)
+        Weights of each block of 16 or 4 children; the last of a block are the constant feature's.
+    features : int32 array (n_local,)
+        Global ids of the local features; overwritten by the next call with the same `scratch`.
+    """
+    n = len(rows)
+    begin, finish = np.empty(n, np.int64), np.empty(n, np.int64)
+    square, weight = np.empty(n, np.float32), np.empty(n, np.float32)
+    gathered = bool(is_gathered(n, len(training.weight), start is not None))
+    n_local = prepare_rows(
+        training.indptr, training.indices, training.data,
+        training.square + np.float32(solver.bias**2), training.weight, rows, gathered,
+        *scratch, begin, finish, square, weight,
+    )  # fmt: skip
+    local = scratch.local if gathered else training.indices
+    value = scratch.value if gathered else training.data
+    features = scratch.feature_of[:n_local]
+    n_children = task.to_child - task.from_child
+    lanes = lanes_for(n_children, solver)
+    width = len(lanes)
+    w = np.zeros((-(-n_children // width), (n_local + 1) * width), np.float32)
+    bias, firmness = np.float32(solver.bias), None
+    if start is not None:
+        firmness = hold(w, begin, finish, local, value, square, features, start, task, solver)
+        bias /= firmness[-1]
+    solve, options, width_option = solver_of(solver, lanes)
+    alpha, order = np.empty(n * width, np.float32), np.empty(n, np.int32)
+    mask = np.empty(n, np.int32)
+    for block in range(len(w)):
+        first = task.from_child + block * width
+        count = min(width, task.to_child - first)
+        positives(carried.indptr, carried.indices, rows, first_child + first, count, mask)
+        yes, no = (one_block(cost, first_child + first, count, width) for cost in costs)
+        alpha.fill(0)
+        solve(
+            begin, finish, local, value, square, weight, mask, yes, no, *options,
+            bias, np.float32(solver.epsilon), solver.max_epochs,
+            np.int32((1 << count) - 1), scrambled(seed + first), n_local, w[block], alpha, order,
+            *width_option,
+        )  # fmt: skip
+    if firmness is not None:
+        w /= np.repeat(firmness, width)
+    return w, features
+
+
+def is_gathered(n_members: Any, n_instances: int, updating: bool) -> Any:
+    """Whether a cluster's rows are copied and their features renumbered.
+
+    A cluster of most instances has nearly all features: its rows are read where they are, unless
+    an update must rescale them.
+    """
+    return (2 * np.asarray(n_members) <= n_instances) | updating
+
+
+def lanes_for(n_children: int, solver: SolverConfig) -> tuple[int, ...]:
+    """How many children are trained at once: clusters of a binary tree need no 16 lanes."""
+    narrow = n_children <= len(NARROW) and solver.loss != "logistic"
+    return NARROW if narrow else WIDE
+
+
+def solver_of(solver: SolverConfig, lanes: tuple[int, ...]) -> tuple[Any, tuple[Any, ...], Any]:
+    """The kernel of a loss, and the arguments that only it takes, before and after the others."""
+    if solver.loss == "logistic":
+        return solve_logistic_lanes, (), ()
+    return solve_lanes, (solver.loss == "squared-hinge",), (lanes,)
+
+
+def one_block(values: FloatArray, first: int, count: int, width: int) -> FloatArray:
+    """values[first : first + count], filled up with ones to `width`."""
+    out = np.ones(width, np.float32)
+    out[:count] = values[first : first + count]
+    return out
+
+
+def kept_weights(
+    w: FloatArray, features: npt.NDArray[np.int32], task: Task, solver: SolverConfig
+) -> Chunk:
+    """What stays of trained weights: those above the threshold, the largest of each child.
+
+    Parameters
+    ----------
+    w : float32 array (n_blocks, (n_local + 1) * width)
+        From `train_children`.
+    features : int32 array (n_local,)
+        Global ids of the local features.
+    """
+    n_children = task.to_child - task.from_child
+    n_local = len(features)
+    lanes = lanes_for(n_children, solver)
+    width = len(lanes)
+    cut = np.full(len(w) * width, np.inf, np.float32)
+    cut[:n_children] = solver.threshold
+    if solver.max_nonzeros is not None and solver.max_nonzeros < n_local:
+        for child in range(n_children):
+            column = np.abs(w[child // width, child % width : n_local * width : width])
+            bound = np.partition(column, n_local - solver.max_nonzeros - 1)
+            cut[child] = max(cut[child], bound[n_local - solver.max_nonzeros - 1])
+    n_rows, n_entries = count_kept(w, n_local, cut, lanes)
+    chunk = Chunk(
+        np.empty(n_rows, np.int32),
+        np.empty(n_rows + 1, np.int64),
+        np.empty(n_entries, np.int32),
+        np.empty(n_entries, np.float32),
+        np.float32(solver.bias) * w[:, n_local * width :].ravel()[:n_children],
+    )
+    by_feature = np.argsort(features)
+    fill_kept(w, by_feature, features, cut, task.from_child, *chunk[:4], lanes)
+    return chunk
+
+
+def make_scratch(n_features: int, room: int) -> Scratch:
+    """A thread's buffers."""
+    return Scratch(
+        np.full(n_features, -1, np.int32),
+        np.empty(n_features, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.float32),
+    )
+
+
+def scrambled(seed: int) -> np.uint64:
+    """A 64-bit seed whose bits all depend on all bits of another; never 0 (splitmix64)."""
+    z = (seed + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return np.uint64((z ^ (z >> 31)) or 1)
