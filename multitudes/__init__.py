@@ -21,6 +21,7 @@ _HOMES = {
     "XRLinear": "multitudes.linear",
     "Parabel": "multitudes.linear",
     "OneVsAll": "multitudes.linear",
+    "Disentangled": "multitudes.disentangle",
     "Tagger": "multitudes.tagger",
     "evaluate": "multitudes.metrics",
 }

@@ -18,6 +18,7 @@ _HOMES = {
     "parabel": "multitudes.linear:Parabel",
     "one-vs-all": "multitudes.linear:OneVsAll",
     "level-weights": "multitudes.linear.level_weights:LevelWeights",
+    "disentangled": "multitudes.disentangle:Disentangled",
     "label-tree": "multitudes.labels:LabelTree",
     "tfidf": "multitudes.features:TfidfFeatures",
     "hashing-features": "multitudes.features:HashingFeatures",

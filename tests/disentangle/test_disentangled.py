@@ -1,0 +1,192 @@
+"""Disentangled: labels in several leaves, from the matcher's own view of the training data."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from multitudes.data import catalogue
+from multitudes.disentangle import Disentangled
+from multitudes.errors import ConfigError, NotFittedError
+from multitudes.features import ConcatFeatures, DenseFeatures, TfidfFeatures
+from multitudes.linear import OneVsAll, Parabel, XRLinear
+from multitudes.metrics import precision_at_k
+from multitudes.store import load, save
+
+
+@pytest.fixture(scope="module")
+def shop():
+    """Catalogue texts as TF-IDF, with the labels that were written down."""
+    made = catalogue(4000, n_labels=400, seed=1).dataset
+    X = TfidfFeatures().fit_transform(made.texts)
+    return X[:3200], made.Y[:3200], X[3200:], made.Y[3200:]
+
+
+@pytest.fixture(scope="module")
+def tree_model():
+    return XRLinear(branching=4, max_leaf_size=20)
+
+
+@pytest.fixture(scope="module")
+def fitted(shop, tree_model):
+    return Disentangled(tree_model).fit(shop[0], shop[1])
+
+
+def assert_same_predictions(a, b, X):
+    left, right = a.predict(X), b.predict(X)
+    np.testing.assert_array_equal(left.labels, right.labels)
+    np.testing.assert_array_equal(left.scores, right.scores)
+
+
+def test_without_rounds_it_is_the_model(shop, tree_model):
+    X, Y, X_test, _ = shop
+    plain = clone(tree_model).fit(X, Y)
+    assert_same_predictions(Disentangled(tree_model, overlap=1, rounds=0).fit(X, Y), plain, X_test)
+
+
+def test_labels_live_in_at_most_overlap_leaves(shop, tree_model):
+    for overlap in (1, 2, 3):
+        model = Disentangled(tree_model, overlap=overlap).fit(shop[0], shop[1])
+        tree = model.models_[0].tree_
+        tree.validate(max_overlap=overlap)
+        assert tree.n_slots <= overlap * tree.n_labels
+        assert (tree.n_slots > tree.n_labels) == (overlap > 1)
+
+
+def test_the_bound_rises(fitted):
+    (done,) = fitted.history_[0]
+    assert done.bound_after >= done.bound_before
+    assert done.n_slots == fitted.models_[0].tree_.n_slots
+    assert done.n_moved > 0
+
+
+def test_a_cap_is_kept(shop, tree_model):
+    model = Disentangled(tree_model, max_cluster_size=30).fit(shop[0], shop[1])
+    assert np.diff(model.models_[0].tree_.offsets[-1]).max() <= 30
+
+
+def test_more_rounds_stop_when_nothing_moves(shop, tree_model):
+    model = Disentangled(tree_model, rounds=6).fit(shop[0], shop[1])
+    moved = [done.n_moved for done in model.history_[0]]
+    assert 2 <= len(moved) <= 6
+    assert moved[1] < moved[0]
+    assert all(n > 0 for n in moved[:-1])
+
+
+def test_the_matcher_stays_where_it_is_not_finetuned(shop, tree_model):
+    X, Y = shop[:2]
+    plain = clone(tree_model).fit(X, Y)
+    kept = Disentangled(tree_model, finetune_matcher=False).fit(X, Y).models_[0]
+    for level in range(plain.tree_.depth - 1):
+        np.testing.assert_array_equal(
+            kept.levels_[level].entry_value, plain.levels_[level].entry_value
+        )
+    assert kept.tree_.n_slots > plain.tree_.n_slots
+
+
+def test_it_helps_on_a_catalogue_of_ambiguous_labels(shop, tree_model, fitted):
+    X, Y, X_test, Y_test = shop
+    plain = clone(tree_model).fit(X, Y)
+    before, after = (precision_at_k(m.predict(X_test), Y_test, k=5) for m in (plain, fitted))
+    assert after > before
+
+
+def test_parabel_averages_disentangled_trees(shop):
+    X, Y, X_test, Y_test = shop
+    model = Disentangled(Parabel(n_trees=2, max_leaf_size=20)).fit(X, Y)
+    assert len(model.models_) == len(model.history_) == 2
+    assert len(set(model.predict(X_test).labels[0])) == 5
+    assert precision_at_k(model.predict(X_test), Y_test, k=1) > 0.5
+
+
+def test_dense_and_sparse_features_together(tree_model):
+    made = catalogue(1500, n_labels=150, seed=2).dataset
+    rng = np.random.default_rng(0)
+    words = rng.standard_normal((200, 8)).astype(np.float32)
+
+    def encoder(texts):
+        return np.array([words[[hash_of(w) for w in text.split()]].mean(axis=0) for text in texts])
+
+    features = ConcatFeatures([TfidfFeatures(), DenseFeatures(encoder=encoder)])
+    X = features.fit_transform(made.texts)
+    model = Disentangled(tree_model).fit(X, made.Y)
+    assert precision_at_k(model.predict(X), made.Y, k=1) > 0.8
+
+
+def hash_of(word):
+    return sum(map(ord, word)) % 200
+
+
+def test_store_round_trip(tmp_path, fitted, shop):
+    save(fitted, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert_same_predictions(again, fitted, shop[2])
+    assert again.history_ == fitted.history_
+    assert (again.overlap, again.merge) == (fitted.overlap, fitted.merge)
+
+
+def test_it_can_be_cloned_and_does_not_fit_what_it_was_given(fitted, tree_model):
+    copy = clone(fitted)
+    assert not hasattr(copy, "models_")
+    assert not hasattr(tree_model, "tree_")
+    assert copy.get_params()["model__branching"] == 4
+
+
+def test_merges_differ(shop, fitted):
+    found = {}
+    for merge in ("mean", "max", "sum"):
+        found[merge] = fitted.set_params(merge=merge).predict(shop[2]).scores
+    fitted.set_params(merge="mean")
+    assert (found["max"] >= found["mean"] - 1e-6).all()
+    assert (found["sum"] >= found["max"] - 1e-6).all()
+    assert (found["sum"] > found["mean"] + 1e-3).any()
+
+
+def test_a_random_start_is_worse_but_legal(shop, tree_model):
+    X, Y, X_test, Y_test = shop
+    model = Disentangled(tree_model, initial="random", seed=3).fit(X, Y)
+    assert precision_at_k(model.predict(X_test), Y_test, k=1) > 0.4
+
+
+def test_labels_without_instances_keep_their_leaf(shop, tree_model):
+    X, Y = shop[:2]
+    wider = sp.csr_array(sp.hstack([Y, sp.csr_array((Y.shape[0], 3), dtype=np.float32)]))
+    tree = Disentangled(tree_model).fit(X, wider).models_[0].tree_
+    copies = np.diff(tree.slots_of_label()[0])
+    np.testing.assert_array_equal(copies[-3:], [1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"overlap": 0}, "overlap must be a whole number >= 1, got 0"),
+        ({"overlap": 10_000}, "overlap is 10000, but the tree has .* leaves"),
+        ({"rounds": -1}, "rounds must be a whole number >= 0"),
+        ({"merge": "median"}, "merge must be one of"),
+        ({"initial": "sorted"}, "initial must be one of"),
+        ({"max_cluster_size": 0}, "max_cluster_size must be a whole number >= 1"),
+        ({"max_cluster_size": 1}, "max_cluster_size"),
+    ],
+)
+def test_settings_that_are_not_allowed(shop, tree_model, settings, message):
+    with pytest.raises(ConfigError, match=message):
+        Disentangled(tree_model, **settings).fit(shop[0], shop[1])
+
+
+def test_a_model_without_clusters(shop):
+    with pytest.raises(ConfigError, match="OneVsAll has no clusters to disentangle"):
+        Disentangled(OneVsAll()).fit(shop[0], shop[1])
+
+
+def test_a_single_cluster_has_nowhere_to_go(shop):
+    """overlap=1 changes nothing there; more is an error that says why."""
+    X, Y, X_test, _ = shop
+    lone = XRLinear(max_leaf_size=1000)
+    assert_same_predictions(Disentangled(lone, overlap=1).fit(X, Y), clone(lone).fit(X, Y), X_test)
+    with pytest.raises(ConfigError, match="the tree has 1 leaves"):
+        Disentangled(lone, overlap=2).fit(X, Y)
+
+
+def test_predict_before_fit(tree_model, shop):
+    with pytest.raises(NotFittedError, match="has not learned anything yet"):
+        Disentangled(tree_model).predict(shop[2])
