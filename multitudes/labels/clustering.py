@@ -37,7 +37,7 @@ def build_tree(
         One row per label, e.g. from `multitudes.labels.pifa`. Only directions count: rows that are
         not of unit length are normalised first. Rows may be zero.
     branching : int, at least 2
-        Children per cluster; 2 gives the binary trees of Parabel. The root has at least as many.
+        Children per cluster; 2 gives the binary trees of Parabel. The root has at most as many.
     max_leaf_size : int
         Labels per leaf at most. Leaf sizes differ by at most one.
     max_iterations : int

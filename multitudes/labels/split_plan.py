@@ -18,15 +18,15 @@ def tree_arities(n_labels: int, branching: int, max_leaf_size: int) -> tuple[int
 
     With a branching that is a power of two the number of leaves is the next power of two above
     n_labels / max_leaf_size, as in PECOS and Parabel. Otherwise it is the smallest multiple of
-    branching ** (levels - 1) that is enough. A level is put above another as long as it has at
-    least `branching` clusters; the root takes the rest.
+    branching ** (levels - 1) that is enough. A level is put above another until at most `branching`
+    clusters are left for the root, as libpecos does.
 
     Examples
     --------
-    >>> tree_arities(40_623, 16, 100)  # the root over 32 clusters over 512 leaves
-    (32, 16)
-    >>> tree_arities(40_623, 10, 100)  # 410 leaves
-    (41, 10)
+    >>> tree_arities(40_623, 16, 100)  # the root over 2, 32, and then 512 leaves
+    (2, 16, 16)
+    >>> tree_arities(40_623, 10, 100)  # 500 leaves
+    (5, 10, 10)
     """
     clusters = math.ceil(n_labels / max_leaf_size)
     if clusters <= 1:
@@ -34,7 +34,7 @@ def tree_arities(n_labels: int, branching: int, max_leaf_size: int) -> tuple[int
     if branching & (branching - 1) == 0:
         clusters = 1 << (clusters - 1).bit_length()
     arities: list[int] = []
-    while clusters >= branching * branching:
+    while clusters > branching:
         clusters = math.ceil(clusters / branching)
         arities.append(branching)
     return (clusters, *arities)

@@ -110,7 +110,7 @@ def test_dense_and_sparse_features_together(tree_model):
     features = ConcatFeatures([TfidfFeatures(), DenseFeatures(encoder=encoder)])
     X = features.fit_transform(made.texts)
     model = Disentangled(tree_model).fit(X, made.Y)
-    assert precision_at_k(model.predict(X), made.Y, k=1) > 0.8
+    assert precision_at_k(model.predict(X), made.Y, k=1) > 0.7
 
 
 def hash_of(word):

@@ -35,7 +35,7 @@ def tiny_large_nodes(monkeypatch):
 
 def test_the_shape_of_the_tree():
     tree = build_tree(embeddings(), branching=4, max_leaf_size=10)
-    assert [tree.n_clusters(level) for level in range(tree.depth)] == [1, 8, 32]
+    assert [tree.n_clusters(level) for level in range(tree.depth)] == [1, 2, 8, 32]
     assert set(np.diff(tree.offsets[-1])) == {9, 10}
     tree.validate()
 
