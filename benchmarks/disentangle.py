@@ -54,7 +54,7 @@ def show_result(name: str, result: dict[str, Any]) -> None:
     names = [BASELINE, RANDOM, *(overlap_name(n) for n in result["overlaps"]), KEPT]
     rows = [setting_row(one, settings[one], result["sizes"]["labels"]) for one in names]
     precision = tuple(f"P@{k}" for k in KS)
-    show(name, ("", "seeds", *precision, "copies", "largest leaf", "fit, s"), rows)
+    show(name, ("", "seeds", *precision, "copies", "max leaf", "fit, s"), rows)
     show(f"{name}: gains", ("", *precision), [gain_row(one, settings[one]) for one in names[1:]])
     fusions = [
         (f"{one['mode']}, k = {one['k']}", f"{one['labels']:,}", str(one["seeds"]),

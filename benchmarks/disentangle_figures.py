@@ -42,6 +42,7 @@ def draw(sets: dict[str, Any], folder: Path) -> list[Path]:
 def draw_fusions(sets: dict[str, Any], path: Path) -> Path:
     """Relative gain in P@5 against k, for the three ways of fusing labels (Figure 2)."""
     figure, panels = panels_for(sets)
+    ks = sorted({one["k"] for result in sets.values() for one in result["fusions"]})
     for (name, result), axes in zip(sets.items(), panels, strict=True):
         axes.axhline(0, color="#888888", linewidth=0.8)
         for place, mode in enumerate(MODES):
@@ -53,7 +54,6 @@ def draw_fusions(sets: dict[str, Any], path: Path) -> Path:
                 [one["gain_rel_p5_margin"] for one in ones],
                 color=COLOURS[mode], marker=MARKERS[mode], label=mode,
             )  # fmt: skip
-        ks = sorted({one["k"] for one in result["fusions"]})
         axes.set_xscale("log", base=2)
         axes.set_xlim(min(ks) / 1.3, max(ks) * 1.3)
         axes.set_xticks(ks, [str(k) for k in ks])
@@ -61,7 +61,7 @@ def draw_fusions(sets: dict[str, Any], path: Path) -> Path:
         axes.set_title(f"{name}{seeds_note(result['fusions'])}", fontsize=10)
         axes.set_xlabel("k, labels fused into one")
     panels[0].set_ylabel("gain in P@5 by overlap 2, %")
-    panels[0].legend(frameon=False, title="fusions", fontsize=9, title_fontsize=9)
+    explain(figure, panels[0], title="fusions")
     return saved(figure, path)
 
 
@@ -84,7 +84,7 @@ def draw_overlaps(sets: dict[str, Any], path: Path) -> Path:
         axes.set_title(f"{name}{seeds_note([{'seeds': seeds}])}", fontsize=10)
         axes.set_xlabel("overlap (0: baseline)")
     panels[0].set_ylabel("P@5, %")
-    panels[0].legend(frameon=False, fontsize=9)
+    explain(figure, panels[0], title=None)
     return saved(figure, path)
 
 
@@ -105,12 +105,18 @@ def bars(axes: Any, x: list[float], y: list[float], margins: list[Any], **style:
     axes.errorbar(x, y, yerr=margins if known else None, capsize=2, elinewidth=0.8, **style)
 
 
+def explain(figure: Any, axes: Any, title: str | None) -> None:
+    """A legend beside the panels, where it hides nothing."""
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside right upper", title=title, frameon=False, fontsize=9)
+
+
 def panels_for(sets: dict[str, Any]) -> tuple[Any, list[Any]]:
     """A figure with a panel for each data set, side by side."""
     require("matplotlib", extra="plot")
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(0.6 + 3.1 * len(sets), 3.0), layout="constrained")
+    figure = Figure(figsize=(1.6 + 3.0 * len(sets), 3.0), layout="constrained")
     panels = figure.subplots(1, len(sets), squeeze=False)[0]
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
