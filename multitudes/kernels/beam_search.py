@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.compiling import inner
 from multitudes.kernels.lanes import (
     LANES,
     fma,
@@ -86,7 +87,7 @@ def insert(ids, scores, count, new_id, new_score):
     return min(count + 1, ids.size)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def find_rows(index, g, x_indices, begin, end, hit_row, hit_at):
     """Rows of chunk g that an instance's features meet, through the buckets; their number."""
     first = index.chunk_row[g]
@@ -106,7 +107,7 @@ def find_rows(index, g, x_indices, begin, end, hit_row, hit_at):
     return hits
 
 
-@njit(nogil=True, cache=True)
+@inner
 def map_worth_it(visits, rows):
     """Whether so many visits to a chunk of so many rows pay for a map."""
     return visits > 1 and visits * MAP_PAYS > rows
@@ -124,7 +125,7 @@ def map_rows(row_of, x_indices, begin, end, hit_row, hit_at):
     return hits
 
 
-@njit(nogil=True, cache=True)
+@inner
 def add_dense(index, g, n_blocks, hits, hit_row, hit_at, x_data, total):
     """Sum an instance's values times a dense chunk's rows; each block adds up in registers."""
     first = index.chunk_row[g]
@@ -146,7 +147,7 @@ def add_dense(index, g, n_blocks, hits, hit_row, hit_at, x_data, total):
         store(total, block * LANES, even + odd)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def add_sparse(index, n_blocks, hits, hit_row, hit_at, x_data, total):
     """Sum an instance's values times a sparse chunk's rows."""
     for block in range(n_blocks):
@@ -162,7 +163,7 @@ def add_sparse(index, n_blocks, hits, hit_row, hit_at, x_data, total):
             total[index.entry_child[u]] += value * number(index.entry_value, u)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def path_scores(margin, parent, kind, power, scratch):
     """Scores of 16 children (lanes): the parent's plus the logarithm of the child's own."""
     if kind == HINGE:
@@ -181,7 +182,7 @@ def path_scores(margin, parent, kind, power, scratch):
     return splat(parent) + margin
 
 
-@njit(nogil=True, cache=True)
+@inner
 def keep_children(
     index, g, n_blocks, names, total, parent, kind, power, scratch, ids, scores, count
 ):
@@ -250,7 +251,7 @@ def order_visits(
     return visits
 
 
-@njit(nogil=True, cache=True)
+@inner
 def visit_clusters(
     x_indptr, x_indices, x_data, first_instance,  # IN: the features of the block
     index,  # IN SearchArrays

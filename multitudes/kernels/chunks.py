@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from numba import njit
 
+from multitudes.kernels.compiling import inner
 from multitudes.kernels.lanes import larger, less, load, splat
 
 
-@njit(nogil=True, cache=True)
+@inner
 def kept_lanes(w, block, f, cut, lanes):
     """Mask of the lanes of a block whose weight of feature f is larger than their cut."""
     value = load(w[block], f * len(lanes), lanes)

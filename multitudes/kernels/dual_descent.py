@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.compiling import inner
 from multitudes.kernels.lanes import (
     fma,
     larger,
@@ -131,7 +132,7 @@ def positives(
         mask[r] = bits
 
 
-@njit(nogil=True, cache=True)
+@inner
 def fetch_row(following, second, begin, finish, local, value, w, alpha, width):
     """Fetch the weights that the following row will need, and the second row itself."""
     for t in range(begin[following], finish[following]):

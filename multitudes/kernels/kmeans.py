@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from multitudes.kernels.compiling import inner
+
 Floats: TypeAlias = npt.NDArray[np.float32]
 Rows: TypeAlias = npt.NDArray[np.int32]
 Columns: TypeAlias = npt.NDArray[np.uint32]
@@ -216,7 +218,7 @@ def add_rows(
             out[indices[k]] += sign * values[k]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def two_means(
     indptr: Offsets,  # IN  (n + 1 or more,): from gather_rows, like the next three
     indices: Columns,  # IN

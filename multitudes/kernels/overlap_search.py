@@ -25,12 +25,13 @@ from multitudes.kernels.beam_search import (
     order_visits,
     path_scores,
 )
+from multitudes.kernels.compiling import inner
 from multitudes.kernels.lanes import LANES, fma, less_equal, load, splat, store
 
 MEAN, MAX, SUM = 0, 1, 2
 
 
-@njit(nogil=True, cache=True)
+@inner
 def insert_best_copy(ids, scores, count, new_id, new_score):
     """Rank labels by their best copy so far; returns the new count."""
     for at in range(count):
@@ -45,7 +46,7 @@ def insert_best_copy(ids, scores, count, new_id, new_score):
     return insert(ids, scores, count, new_id, new_score)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def score_leaf(index, g, n_blocks, parent, kind, power, total, scratch, room):
     """Write the path scores of a leaf's children (OUT float32 room); -inf where masked."""
     for block in range(n_blocks):
@@ -63,7 +64,7 @@ def score_leaf(index, g, n_blocks, parent, kind, power, total, scratch, room):
                     room[block * LANES + lane] = -np.inf
 
 
-@njit(nogil=True, cache=True)
+@inner
 def visit_leaves(
     x_indptr, x_indices, x_data, first_instance,  # IN: the features of the block
     index,  # IN SearchArrays
@@ -122,7 +123,7 @@ def visit_leaves(
         at = until
 
 
-@njit(nogil=True, cache=True)
+@inner
 def note_best(index, g, n_blocks, room, ids, scores, count):
     """Enter a leaf's children among the best copies; returns the new count."""
     for block in range(n_blocks):
@@ -140,7 +141,7 @@ def note_best(index, g, n_blocks, room, ids, scores, count):
     return count
 
 
-@njit(nogil=True, cache=True)
+@inner
 def find_candidates(index, leaf, count, visited, room, bar, seen, candidates):
     """Labels of one instance with a copy at or above `bar`, each once; returns their number."""
     level = index.level_start.size - 2
@@ -167,7 +168,7 @@ def find_candidates(index, leaf, count, visited, room, bar, seen, candidates):
     return found
 
 
-@njit(nogil=True, cache=True)
+@inner
 def place_of(leaf, count, wanted):
     """Where a leaf stands in a beam; -1 where it does not."""
     for place in range(count):
@@ -176,7 +177,7 @@ def place_of(leaf, count, wanted):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@inner
 def merged_score(index, label, slot_start, slots, slot_leaf, leaf, count, room, kind, merge):
     """The score of a label from all copies that its instance reached."""
     level = index.level_start.size - 2

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from multitudes.kernels.chunks import count_kept, fill_kept
 from multitudes.kernels.cluster_training import Scratch, prepare_rows
 from multitudes.kernels.dual_descent import positives, solve_lanes
-from multitudes.kernels.lanes import NARROW, WIDE
+from multitudes.kernels.lanes import WIDE
 from multitudes.kernels.logistic_descent import solve_logistic_lanes
 from multitudes.linear.level_labels import Pattern
 from multitudes.linear.level_weights import Chunk
@@ -32,6 +32,7 @@ def train_children(
     solver: SolverConfig,
     seed: int,
     scratch: Scratch,
+    lanes: tuple[int, ...] = WIDE,
     start: OldWeights | None = None,
 ) -> tuple[FloatArray, npt.NDArray[np.int32]]:
     """Train some children of one cluster.
@@ -56,7 +57,6 @@ def train_children(
     value = scratch.value if gathered else training.data
     features = scratch.feature_of[:n_local]
     n_children = task.to_child - task.from_child
-    lanes = lanes_for(n_children, solver)
     width = len(lanes)
     w = np.zeros((-(-n_children // width), (n_local + 1) * width), np.float32)
     bias, firmness = np.float32(solver.bias), None
@@ -92,12 +92,6 @@ def is_gathered(n_members: Any, n_instances: int, updating: bool) -> Any:
     return (2 * np.asarray(n_members) <= n_instances) | updating
 
 
-def lanes_for(n_children: int, solver: SolverConfig) -> tuple[int, ...]:
-    """How many children are trained at once: clusters of a binary tree need no 16 lanes."""
-    narrow = n_children <= len(NARROW) and solver.loss != "logistic"
-    return NARROW if narrow else WIDE
-
-
 def solver_of(solver: SolverConfig, lanes: tuple[int, ...]) -> tuple[Any, tuple[Any, ...], Any]:
     """The kernel of a loss, and the arguments that only it takes, before and after the others."""
     if solver.loss == "logistic":
@@ -113,7 +107,11 @@ def one_block(values: FloatArray, first: int, count: int, width: int) -> FloatAr
 
 
 def kept_weights(
-    w: FloatArray, features: npt.NDArray[np.int32], task: Task, solver: SolverConfig
+    w: FloatArray,
+    features: npt.NDArray[np.int32],
+    task: Task,
+    solver: SolverConfig,
+    lanes: tuple[int, ...] = WIDE,
 ) -> Chunk:
     """What stays of trained weights: those above the threshold, the largest of each child.
 
@@ -126,7 +124,6 @@ def kept_weights(
     """
     n_children = task.to_child - task.from_child
     n_local = len(features)
-    lanes = lanes_for(n_children, solver)
     width = len(lanes)
     cut = np.full(len(w) * width, np.inf, np.float32)
     cut[:n_children] = solver.threshold

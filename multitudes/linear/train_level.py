@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from multitudes.kernels.cluster_training import Scratch
+from multitudes.kernels.lanes import WIDE
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
 from multitudes.linear.level_labels import Pattern
 from multitudes.linear.level_weights import Chunk, LevelWeights, join_parts
@@ -48,6 +49,8 @@ class LevelJob:
         Train only the children from this one on, counted within each cluster.
     start : sequence of OldWeights, one per cluster of the level, optional
         Rankers start from and are held to these instead of to zero.
+    lanes : WIDE or NARROW
+        Children trained at once; narrow ones save memory where clusters have few children.
     """
 
     training: TrainingSet
@@ -60,6 +63,7 @@ class LevelJob:
     clusters: IntArray | None = None
     from_children: IntArray | None = None
     start: Sequence[OldWeights] | None = None
+    lanes: tuple[int, ...] = WIDE
 
     def prepare(self) -> PreparedJob:
         """Costs and tasks."""
@@ -103,9 +107,9 @@ class PreparedJob:
         w, features = train_children(
             job.training, job.carried, job.members.row(cluster), int(job.offsets[cluster]), task,
             costs=(self.cost_positive, self.cost_negative), solver=job.solver,
-            seed=seed_of(job.seed, cluster), scratch=scratch, start=start,
+            seed=seed_of(job.seed, cluster), scratch=scratch, lanes=job.lanes, start=start,
         )  # fmt: skip
-        chunk = kept_weights(w, features, task, job.solver)
+        chunk = kept_weights(w, features, task, job.solver, job.lanes)
         return chunk if start is None else with_untouched(chunk, start.chunk, features, task)
 
     def joined(self, found: Sequence[Chunk]) -> list[Chunk]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from multitudes.kernels.lanes import NARROW, WIDE
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.checkpoint import Checkpoint
@@ -77,6 +78,7 @@ def train_tree(
             solver=task.solver,
             label_weight=_child_weight(task, tree, level),
             seed=task.seed + level,
+            lanes=_lanes(task, tree, level),
         )
 
     if task.negatives == "sibling" and not checkpoint:
@@ -145,6 +147,18 @@ def _weighted_part(task: TreeTask) -> tuple[Sparse, Sparse, FloatArray | None]:
         return task.X, task.Y, weight
     kept = weight > 0
     return task.X[kept], task.Y[kept], weight[kept]
+
+
+def _lanes(task: TreeTask, tree: LabelTree, level: int) -> tuple[int, ...]:
+    """Clusters of a binary tree need no 16 lanes.
+
+    Other trees may have a root of few children, but then a second solver to compile for its sake
+    alone would not pay.
+    """
+    if task.solver.loss == "logistic" or level == tree.depth - 1:
+        return WIDE
+    largest = max(int(np.diff(offsets).max()) for offsets in tree.offsets[:-1])
+    return NARROW if largest <= len(NARROW) else WIDE
 
 
 def _child_weight(task: TreeTask, tree: LabelTree, level: int) -> FloatArray | None:

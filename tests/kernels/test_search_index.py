@@ -4,13 +4,20 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numba import njit
 
-from multitudes.kernels import reference_trees
-from multitudes.kernels.beam_search import find_rows, map_rows
+from multitudes.kernels import beam_search, reference_trees
+from multitudes.kernels.beam_search import map_rows
 from multitudes.kernels.search_index import SEGMENT_FROM
 from multitudes.linear.search_index import build_arrays
 
 from .dense_trees import SHAPES, dense_tree, whole_instances
+
+
+@njit
+def find_rows(*arguments):
+    """Only kernels can call it."""
+    return beam_search.find_rows(*arguments)
 
 
 @pytest.fixture(params=SHAPES, ids=lambda name: name.replace(" ", "-"))
