@@ -20,7 +20,7 @@ from multitudes.errors import ConfigError
 from multitudes.kernels.assignment import top_counts
 from multitudes.linear.inputs import checked_count
 
-CLUSTER_SLACK = 1.5
+CLUSTER_SLACK = 1.2
 """How much larger than the average a cluster may grow where the library chooses the cap."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from multitudes.labels import LabelTree, build_tree
 from multitudes.linear.explanation import Explanation
 from multitudes.linear.inputs import checked_count, checked_features, checked_labels
 from multitudes.linear.overlap import checked_merge
+from multitudes.linear.solver_config import SolverConfig
 from multitudes.metrics import precision_at_k
 from multitudes.scores.ensemble import average
 from multitudes.store import State, build
@@ -24,6 +26,7 @@ from multitudes.types import PartitionModel, Predictions, Sparse
 AUTO = "auto"
 INITIAL = ("balanced", "random")
 CANDIDATES = 100  # labels each tree of an ensemble lists for the average
+ROUGH = 4.0  # tolerance of a matcher that only finds clusters, in those of the model's own
 
 
 class Round(NamedTuple):
@@ -182,20 +185,30 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
             model.set_params(tree=random_tree(model, Y.shape[1], self.seed))
         if self.rounds == 0:
             return model.fit(X, Y), []
-        tree = model.fit_matcher(X, Y).tree_
+        scout = self._scout(model)
+        tree = scout.fit_matcher(X, Y).tree_
         rounds: list[Round] = []
         for number in range(self.rounds):
-            tree, done = self._reassign(model, tree, X, Y)
+            tree, done = self._reassign(scout, tree, X, Y)
             rounds.append(done)
             last = number == self.rounds - 1 or done.n_moved == 0
             if last:
                 break
-            model.set_params(tree=tree).fit_matcher(X, Y)
+            scout.set_params(tree=tree).fit_matcher(X, Y)
         if self.finetune_matcher:
             model.set_params(tree=tree).fit(X, Y)
         else:
-            model.fit_ranker(X, Y, tree)
+            model = scout.fit_ranker(X, Y, tree)
         return model.set_params(tree=part.tree), rounds
+
+    def _scout(self, model: Any) -> Any:
+        """The matcher that finds the clusters; if it is trained again, it need not be exact."""
+        scout = clone(model)
+        if self.finetune_matcher:
+            solver = model.solver or SolverConfig()
+            rough = dataclasses.replace(solver, epsilon=ROUGH * solver.epsilon)
+            scout.set_params(solver=rough)
+        return scout
 
     def _reassign(
         self, model: Any, tree: LabelTree, X: Sparse, Y: Sparse
@@ -207,14 +220,13 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
                 "overlap, or max_leaf_size for more leaves"
             )
         matched = model.match(X).to_csr()
+        counts = ranked_counts(Y, matched)
         matched.data[:] = 1
         current = tree.label_clusters(tree.depth - 1)
         cap = self.max_cluster_size
         if isinstance(cap, str):
             cap = default_cluster_cap(tree.n_labels, tree.n_leaves, self.overlap)
-        found = assign(
-            match_counts(Y, matched), current, overlap=self.overlap, max_cluster_size=cap
-        )
+        found = assign(counts, current, overlap=self.overlap, max_cluster_size=cap)
         changed = sp.csr_array(abs(found - current))
         changed.eliminate_zeros()
         moved = int((np.diff(changed.indptr) > 0).sum())
@@ -251,6 +263,26 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError(
                 "this Disentangled has not learned anything yet: call fit or load first"
             )
+
+
+def ranked_counts(Y: Sparse, scores: Sparse) -> sp.csr_array[Any]:
+    """How many of a label's instances reach each leaf (Eq. 10), equal counts ranked by score.
+
+    A rare label's instances reach the same leaves all alike; among them the matcher's scores tell
+    likely from unlikely ones. They add less than one half, so that counts decide first.
+
+    Parameters
+    ----------
+    Y : CSR (n_instances, n_labels)
+    scores : CSR (n_instances, n_leaves)
+        The matcher's score of each leaf in an instance's beam.
+    """
+    reached = scores.copy()
+    reached.data = np.ones_like(reached.data)
+    counts = match_counts(Y, reached)
+    total = sp.csr_array(sp.csr_array(Y).T @ scores)
+    largest = max(float(counts.max()), 1.0) * max(float(scores.max()), 1.0)
+    return sp.csr_array(counts + total * (0.49 / largest))
 
 
 def random_tree(model: Any, n_labels: int, seed: int) -> LabelTree:

@@ -1,11 +1,12 @@
 """The last level of a tree in which a label may live in several leaves.
 
 An instance may reach several copies of a label; their scores become one (mean, max or sum) before
-the top k is cut. Not every copy need be scored: with T the k-th best single copy (of different
-labels) and at most `overlap` copies each, a label whose best copy is below T / overlap cannot be
-among the k best, whatever its other copies say. So leaves are visited best first until they fall
-below that, and leaves further down only where they hold another copy of a label still in question.
-The result is the same as if all leaves of the beam had been scored.
+the top k is cut. Not every copy need be scored. What is known of a label's copies bounds its merged
+score from below: the mean, for one, is at least the sum of the copies scored so far over the number
+of copies in the beam. With T the k-th best of these bounds, a label whose best copy is below T (for
+sums: T over the largest number of copies) cannot be among the k best. So leaves are visited best
+first until they fall below that, and leaves further down only where they hold another copy of a
+label still in question. The result is the same as if all leaves of the beam had been scored.
 """
 
 from __future__ import annotations
@@ -32,18 +33,36 @@ MEAN, MAX, SUM = 0, 1, 2
 
 
 @inner
-def insert_best_copy(ids, scores, count, new_id, new_score):
-    """Rank labels by their best copy so far; returns the new count."""
+def copies_in_beam(label, slot_start, slots, slot_leaf, leaf, count):
+    """How many of a label's leaves stand in a beam."""
+    found = 0
+    for s in range(slot_start[label], slot_start[label + 1]):
+        found += place_of(leaf, count, slot_leaf[slots[s]]) >= 0
+    return found
+
+
+@inner
+def raise_bound(ids, bounds, count, label, score, copies, merge):
+    """Enter a copy's score into the ranked bounds of labels; returns the new count.
+
+    A label that fell off the list before starts again from this copy alone: still a bound.
+    """
+    bound = score - np.float32(np.log(copies)) if merge == MEAN and copies > 1 else score
     for at in range(count):
-        if ids[at] == new_id:
-            if new_score <= scores[at]:
-                return count
+        if ids[at] == label:
+            if merge == MAX:
+                if bound <= bounds[at]:
+                    return count
+            else:
+                high = max(bound, bounds[at])
+                low = min(bound, bounds[at])
+                bound = high + np.float32(np.log1p(np.exp(low - high)))
             for later in range(at, count - 1):
                 ids[later] = ids[later + 1]
-                scores[later] = scores[later + 1]
+                bounds[later] = bounds[later + 1]
             count -= 1
             break
-    return insert(ids, scores, count, new_id, new_score)
+    return insert(ids, bounds, count, label, bound)
 
 
 @inner
@@ -69,13 +88,14 @@ def visit_leaves(
     x_indptr, x_indices, x_data, first_instance,  # IN: the features of the block
     index,  # IN SearchArrays
     kind, power,  # IN: how a margin becomes a score
-    slack,  # IN float32: log(overlap), what merging can take from a copy's score
-    leaf, leaf_score,  # IN int32, float32 (n, width): the beams
+    slack,  # IN float32: how far a copy may lie below the k-th bound and still matter
+    slot_start, slots, slot_leaf, merge,  # IN: as in `rank_overlapping`
+    leaf, leaf_score, leaf_count,  # IN int32, float32 (n, width), int64 (n,): the beams
     visits, visit_instance, visit_place,  # IN: which of them to visit, by leaf
     row_of, hit_row, hit_at, total, scratch,  # TMP
     room,  # OUT float32 (n, width, stride): score of every child of every visited leaf
     visited,  # OUT bool (n, width)
-    best_id, best_score, best_count,  # OUT (n, top_k): best copies of different labels
+    best_id, best_score, best_count,  # OUT (n, top_k): labels with the best bounds
     bar,  # OUT float32 (n,): copies below cannot matter
 ):  # fmt: skip
     """Score the children of leaves and note the best copies of each instance."""
@@ -112,10 +132,12 @@ def visit_leaves(
                 index, g, n_blocks, leaf_score[i, place], kind, power, total, scratch, own_room
             )
             visited[i, place] = True
-            best_count[i] = note_best(
-                index, g, n_blocks, own_room, best_id[i], best_score[i], best_count[i]
-            )
-            if best_count[i] == best_id.shape[1] and kind != RAW:
+            if kind != RAW:
+                best_count[i] = note_best(
+                    index, g, n_blocks, own_room, slot_start, slots, slot_leaf, merge,
+                    leaf[i], leaf_count[i], best_id[i], best_score[i], best_count[i],
+                )  # fmt: skip
+            if best_count[i] == best_id.shape[1]:
                 bar[i] = best_score[i, best_count[i] - 1] - slack
         if mapped:
             for row in range(first, last):
@@ -124,10 +146,13 @@ def visit_leaves(
 
 
 @inner
-def note_best(index, g, n_blocks, room, ids, scores, count):
-    """Enter a leaf's children among the best copies; returns the new count."""
+def note_best(
+    index, g, n_blocks, room, slot_start, slots, slot_leaf, merge, leaf, leaf_count,
+    ids, bounds, count,
+):  # fmt: skip
+    """Raise the bounds of a leaf's labels; returns the new count of the list."""
     for block in range(n_blocks):
-        worst = scores[count - 1] if count == ids.size else np.float32(-np.inf)
+        worst = bounds[count - 1] if count == ids.size else np.float32(-np.inf)
         better = less_equal(splat(worst), load(room, block * LANES))
         better &= index.block_mask[index.block_first[g] + block]
         lane = 0
@@ -135,7 +160,8 @@ def note_best(index, g, n_blocks, room, ids, scores, count):
             if better & 1:
                 child = block * LANES + lane
                 label = index.slot_labels[index.child_first[g] + child]
-                count = insert_best_copy(ids, scores, count, label, room[child])
+                copies = copies_in_beam(label, slot_start, slots, slot_leaf, leaf, leaf_count)
+                count = raise_bound(ids, bounds, count, label, room[child], copies, merge)
             better >>= 1
             lane += 1
     return count
@@ -166,6 +192,36 @@ def find_candidates(index, leaf, count, visited, room, bar, seen, candidates):
     for c in range(found):
         seen[candidates[c]] = False
     return found
+
+
+@inner
+def order_wanted(leaf, count, wanted, ends, n_leaves, visit_instance, visit_place):
+    """List the wanted places of the beams by leaf; returns their number."""
+    n = count.size
+    if n == 1:
+        visits = 0
+        for p in range(count[0]):
+            if wanted[0, p]:
+                visit_instance[visits] = 0
+                visit_place[visits] = p
+                visits += 1
+        return visits
+    for c in range(n_leaves + 1):
+        ends[c] = 0
+    for i in range(n):
+        for p in range(count[i]):
+            ends[leaf[i, p] + 1] += wanted[i, p]
+    for c in range(n_leaves):
+        ends[c + 1] += ends[c]
+    visits = ends[n_leaves]
+    for i in range(n):
+        for p in range(count[i]):
+            if wanted[i, p]:
+                own = leaf[i, p]
+                visit_instance[ends[own]] = i
+                visit_place[ends[own]] = p
+                ends[own] += 1
+    return visits
 
 
 @inner
@@ -211,7 +267,7 @@ def rank_overlapping(
     slot_start,  # IN int64 (n_labels + 1,)
     slots,  # IN int64: the slots of each label
     slot_leaf,  # IN int32 (n_slots,)
-    slack,  # IN float32: log of the largest number of copies of a label
+    slack,  # IN float32: for sums the log of the largest number of copies of a label, else 0
     merge,  # IN: MEAN, MAX or SUM
     kind,  # IN: HINGE, SIGMOID or RAW
     power,  # IN
@@ -230,6 +286,7 @@ def rank_overlapping(
     visit_instance = np.empty(n * width, np.int64)
     visit_place = np.empty(n * width, np.int64)
     visited = np.empty((n, width), np.bool_)
+    wanted = np.empty((n, width), np.bool_)
     best_id = np.empty((n, top_k), np.int32)
     best_score = np.empty((n, top_k), np.float32)
     best_count = np.empty(n, np.int64)
@@ -241,6 +298,7 @@ def rank_overlapping(
         longest = max(longest, x_indptr[first_instance + i + 1] - x_indptr[first_instance + i])
         for place in range(width):
             visited[i, place] = False
+            wanted[i, place] = False
     hit_row = np.empty(longest + 1, np.int64)
     hit_at = np.empty(longest + 1, np.int64)
     total = np.empty(index.largest_chunk * LANES, np.float32)
@@ -257,7 +315,8 @@ def rank_overlapping(
         )  # fmt: skip
         visit_leaves(
             x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
-            leaf, leaf_score, visits, visit_instance, visit_place,
+            slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
+            visit_instance, visit_place,
             row_of, hit_row, hit_at, total, scratch, room, visited,
             best_id, best_score, best_count, bar,
         )  # fmt: skip
@@ -266,22 +325,22 @@ def rank_overlapping(
         found = find_candidates(
             index, leaf[i], count[i], visited[i], room[i], bar[i], seen, candidates
         )
-        missing = 0
         for c in range(found):
             for s in range(slot_start[candidates[c]], slot_start[candidates[c] + 1]):
                 place = place_of(leaf[i], count[i], slot_leaf[slots[s]])
                 if place >= 0 and not visited[i, place]:
-                    visited[i, place] = True
-                    visit_instance[missing] = i
-                    visit_place[missing] = place
-                    missing += 1
-        if missing > 0:
-            visit_leaves(
-                x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
-                leaf, leaf_score, missing, visit_instance, visit_place,
-                row_of, hit_row, hit_at, total, scratch, room, visited,
-                best_id, best_score, best_count, bar,
-            )  # fmt: skip
+                    wanted[i, place] = True
+    visits = order_wanted(leaf, count, wanted, ends, n_leaves, visit_instance, visit_place)
+    visit_leaves(
+        x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
+        slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
+        visit_instance, visit_place, row_of, hit_row, hit_at, total, scratch, room, visited,
+        best_id, best_score, best_count, bar,
+    )  # fmt: skip
+    for i in range(n):
+        found = find_candidates(
+            index, leaf[i], count[i], visited[i], room[i], bar[i], seen, candidates
+        )
         kept = 0
         for c in range(found):
             score = merged_score(

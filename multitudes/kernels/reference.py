@@ -364,3 +364,48 @@ def auction(
     for cluster, inside in enumerate(holders):
         won[list(inside), cluster] = True
     return won, turns
+
+
+# --- senses --------------------------------------------------------------------------------------
+
+
+def sense_similarities(X: Array, Y: Array, leaf_of_slot: Array, slot_labels: Array) -> list[Array]:
+    """For each slot the dot products of its label's instances with the leaf's other labels."""
+    sums = Y.T @ X
+    found = []
+    for leaf, label in zip(leaf_of_slot, slot_labels, strict=True):
+        others = sums[slot_labels[(leaf_of_slot == leaf) & (slot_labels != label)]].sum(axis=0)
+        found.append(X[Y[:, label] > 0] @ unit(others))
+    return found
+
+
+def telling_features(
+    X: Array, users: list[list[int]], weights: Array, n_kept: int
+) -> tuple[Array, Array]:
+    """Features and what they carry, (n_children, n_kept); `weights` is (n_children, n_features)."""
+    features = np.full((len(users), n_kept), -1)
+    carried = np.zeros((len(users), n_kept))
+    for child, members in enumerate(users):
+        product = (weights[child] * unit(X[members].sum(axis=0))).astype(np.float32)
+        best = [f for f in np.argsort(-product, kind="stable") if product[f] > 0][:n_kept]
+        features[child, : len(best)], carried[child, : len(best)] = best, product[best]
+    return features, carried
+
+
+def shared_labels(Y: Array, leaves: list[list[int]], users: list[list[int]], n_kept: int) -> Array:
+    """Nearest labels (n_slots, n_kept); `users` lists the instances of each slot."""
+    slots = [(leaf, label) for leaf in leaves for label in leaf]
+    nearest = np.full((len(slots), n_kept), -1)
+    sizes = Y.sum(axis=0)
+    for slot, ((leaf, own), members) in enumerate(zip(slots, users, strict=True)):
+        shared = (Y[members].sum(axis=0) / np.sqrt(np.maximum(sizes, 1))).astype(np.float32)
+        others = [label for label in leaf if label != own and shared[label] > 0]
+        best = sorted(others, key=lambda label: (-shared[label], label))[:n_kept]
+        nearest[slot, : len(best)] = best
+    return nearest
+
+
+def unit(vector: Array) -> Array:
+    """The vector scaled to length 1; zeros stay zeros."""
+    length = float(np.sqrt(vector @ vector))
+    return vector / length if length else vector

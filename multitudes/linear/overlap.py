@@ -17,7 +17,7 @@ from multitudes.types import FloatArray, LabelArray
 MERGES = {"mean": MEAN, "max": MAX, "sum": SUM}
 
 # Scores of all children of all leaves in the beams of one block; what stays in cache.
-ROOM_BYTES = 16 << 20
+ROOM_BYTES = 64 << 20
 
 
 class OverlapSearch:
@@ -67,7 +67,7 @@ class OverlapSearch:
             *X, start, upper, beam_width, scoring.kind, scoring.power, row_of, leaf, leaf_score
         )
         count = (leaf >= 0).sum(axis=1)
-        slack = np.float32(0 if merge == "max" else np.log(self.most_copies))
+        slack = np.float32(np.log(self.most_copies) if merge == "sum" else 0)
         rank_overlapping(
             *X, start, arrays, self.slot_start, self.slots, self.slot_leaf, slack, MERGES[merge],
             scoring.kind, scoring.power, leaf, leaf_score, count, row_of, self._seen(),
