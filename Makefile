@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Unpinned, torch brings gigabytes of CUDA libraries; tests run on the CPU.
 TORCH  ?= torch==2.13.0
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test lint docs peers clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "multitudes needs Python 3.11 or newer")'
@@ -35,6 +35,10 @@ lint: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs build --strict
+
+# Other libraries, each in an environment of its own under .peers: tests and benchmarks compare.
+peers: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.peers pecos omikuji napkinxc
 
 clean:
 	rm -rf $(VENV) site build dist
