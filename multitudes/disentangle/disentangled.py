@@ -12,12 +12,16 @@ from sklearn.base import BaseEstimator, clone
 
 from multitudes.disentangle.assignment import assign, default_cluster_cap, match_counts
 from multitudes.disentangle.objective import tp_bound
+from multitudes.disentangle.sense_learning import learn_senses
+from multitudes.disentangle.sense_notes import SenseNotes
+from multitudes.disentangle.senses import Sense, senses_of
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.labels import LabelTree, build_tree
 from multitudes.linear.explanation import Explanation
 from multitudes.linear.inputs import checked_count, checked_features, checked_labels
 from multitudes.linear.overlap import checked_merge
 from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.tree_estimator import TreeEstimator
 from multitudes.metrics import precision_at_k
 from multitudes.scores.ensemble import average
 from multitudes.store import State, build
@@ -78,6 +82,12 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         Train the levels above the leaves again on the new clusters; False is the paper's ablation.
     merge : str
         How the scores of the copies reached become one: 'mean', 'max' or 'sum'.
+    match_width : int, optional
+        Leaves of an instance that count when labels are assigned: by default the model's
+        `beam_width`. With fewer, the leaves of a label are told apart more clearly.
+    keep_examples : int
+        Typical instances to note for each sense, with its words and its nearest labels, which
+        `senses` shows; 0 notes nothing.
     seed : int
         For `initial='random'`.
 
@@ -85,6 +95,8 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
     ----------
     models_ : list of fitted models, one per tree
     history_ : list of lists of Round, one list per tree
+    notes_ : list of SenseNotes or None, one per tree
+        None where no label has a second leaf, or `keep_examples` is 0.
 
     References
     ----------
@@ -101,6 +113,8 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         max_cluster_size: int | str | None = AUTO,
         finetune_matcher: bool = True,
         merge: str = "mean",
+        match_width: int | None = None,
+        keep_examples: int = 3,
         seed: int = 0,
     ) -> None:
         self.model = model
@@ -110,6 +124,8 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         self.max_cluster_size = max_cluster_size
         self.finetune_matcher = finetune_matcher
         self.merge = merge
+        self.match_width = match_width
+        self.keep_examples = keep_examples
         self.seed = seed
 
     def fit(self, X: Any, Y: Sparse) -> Self:
@@ -122,7 +138,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
             model, rounds = self._fit_one(part, X, Y)
             models.append(model)
             history.append(rounds)
-        self._set_learned(models, history)
+        self._set_learned(models, history, [self._note_senses(model, X, Y) for model in models])
         return self
 
     def predict(
@@ -160,13 +176,21 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         return [model.explain(x, label) for model in self.models_]
 
+    def senses(self, label: int) -> list[Sense]:
+        """The senses of a label, one for each of its leaves: its words, neighbours and examples."""
+        self._check_fitted()
+        return senses_of(self, label)
+
     def to_state(self) -> State:
         """Settings, history, and the fitted trees as parts."""
         self._check_fitted()
         config = {k: v for k, v in self.get_params(deep=False).items() if k != "model"}
         parts = {f"tree-{i}": model.to_state() for i, model in enumerate(self.models_)}
         history = [[list(round_) for round_ in rounds] for rounds in self.history_]
-        return State("disentangled", {**config, "history": history}, parts=parts)
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for i, notes in enumerate(self.notes_):
+            arrays |= {} if notes is None else notes.to_arrays(f"senses_{i}_")
+        return State("disentangled", {**config, "history": history}, arrays, parts=parts)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -175,7 +199,8 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         history = [[Round(*round_) for round_ in rounds] for rounds in config.pop("history")]
         models: list[Any] = [build(state.parts[f"tree-{i}"]) for i in range(len(state.parts))]
         disentangled = cls(models[0], **config)
-        disentangled._set_learned(models, history)
+        notes = [SenseNotes.from_arrays(state.arrays, f"senses_{i}_") for i in range(len(models))]
+        disentangled._set_learned(models, history, notes)
         return disentangled
 
     def _fit_one(self, part: Any, X: Sparse, Y: Sparse) -> tuple[Any, list[Round]]:
@@ -219,7 +244,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
                 f"overlap is {self.overlap}, but the tree has {tree.n_leaves} leaves: lower "
                 "overlap, or max_leaf_size for more leaves"
             )
-        matched = model.match(X).to_csr()
+        matched = model.match(X, beam_width=self.match_width).to_csr()
         counts = ranked_counts(Y, matched)
         matched.data[:] = 1
         current = tree.label_clusters(tree.depth - 1)
@@ -240,13 +265,32 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         )
         return (tree.with_leaves(found) if moved else tree), done
 
-    def _set_learned(self, models: list[Any], history: list[list[Round]]) -> None:
-        self.models_, self.history_ = models, history
+    def _note_senses(self, model: Any, X: Sparse, Y: Sparse) -> SenseNotes | None:
+        """What is typical of each sense; nothing without overlap, where there are no senses."""
+        overlapping = isinstance(model, TreeEstimator) and model.tree_.n_slots > Y.shape[1]
+        if not overlapping or self.keep_examples == 0:
+            return None
+        return learn_senses(
+            model.tree_,
+            model.levels_[-1],
+            X,
+            Y,
+            keep_examples=self.keep_examples,
+            n_threads=model.n_threads,
+        )
+
+    def _set_learned(
+        self, models: list[Any], history: list[list[Round]], notes: list[SenseNotes | None]
+    ) -> None:
+        self.models_, self.history_, self.notes_ = models, history, notes
         self.n_labels_, self.n_features_in_ = models[0].n_labels_, models[0].n_features_in_
 
     def _check_settings(self) -> None:
         checked_count(self.overlap, "overlap")
         checked_count(self.rounds, "rounds", at_least=0)
+        checked_count(self.keep_examples, "keep_examples", at_least=0)
+        if self.match_width is not None:
+            checked_count(self.match_width, "match_width")
         checked_merge(self.merge)
         if self.initial not in INITIAL:
             raise ConfigError(f"initial must be one of {INITIAL}, got {self.initial!r}")

@@ -1,0 +1,177 @@
+"""Which instances use a label in which sense, and what tells the senses apart."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from multitudes.disentangle.inputs import rows_of
+from multitudes.disentangle.sense_notes import N_NEAREST, N_WORDS, SenseNotes
+from multitudes.kernels.assignment import top_counts
+from multitudes.kernels.senses import sense_similarities, shared_labels, telling_features
+from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
+from multitudes.labels import LabelTree
+from multitudes.linear.level_weights import LevelWeights
+from multitudes.types import FloatArray, IntArray, LabelArray, Predictions, Sparse
+
+BLOCKS_PER_THREAD = 8  # of leaves: enough to even out, few enough to cost nothing
+
+
+def learn_senses(
+    tree: LabelTree,
+    rankers: LevelWeights,
+    X: Sparse,
+    Y: Sparse,
+    *,
+    keep_examples: int,
+    n_threads: int | None = None,
+) -> SenseNotes:
+    """Divide each label's instances among its leaves, and note what is typical of each part.
+
+    Parameters
+    ----------
+    tree : LabelTree
+    rankers : LevelWeights
+        Weights of the tree's last level.
+    X : csr_array (n_instances, n_features), float32
+    Y : csr_array (n_instances, n_labels)
+        Non-zero where an instance has a label.
+    keep_examples : int
+        Instances to note for each slot.
+    n_threads : int, optional
+        All cores by default; it changes no result.
+    """
+    with ThreadTeam(n_threads) as team:
+        uses = sense_uses(tree, X, Y, team)
+        words, weights = _words(tree, rankers, X, uses, team)
+    return SenseNotes(
+        np.diff(uses.indptr).astype(np.int32),
+        _most_similar(uses, keep_examples),
+        _nearest(tree, Y, uses),
+        words,
+        weights.astype(np.float16),
+    )
+
+
+def sense_uses(tree: LabelTree, X: Sparse, Y: Sparse, team: ThreadTeam) -> sp.csr_array[Any]:
+    """In which sense each instance uses each of its labels.
+
+    Returns
+    -------
+    csr_array (n_slots, n_instances), float32
+        The similarity of an instance and a leaf, stored (also where it is 0) in one slot for each
+        (instance, label) pair of Y.
+
+    Notes
+    -----
+    An instance uses a label in the sense of the leaf whose *other* labels it resembles most: whose
+    instances, summed and scaled to length 1, have the largest dot product with it. Ties go to the
+    smaller leaf id. The model's own scores tell senses apart less well, because every copy of a
+    label is trained to accept all instances of the label.
+    """
+    by_label: sp.csr_array[Any] = sp.csr_array(Y.T)
+    by_label.sort_indices()
+    label_start, instances = rows_of(by_label)
+    counts = np.diff(label_start)[tree.slot_labels]
+    slot_start = np.concatenate([[0], np.cumsum(counts)])
+    similarity = np.empty(int(slot_start[-1]), np.float32)
+    rows, buffers = _rows_and_values(X), ThreadBuffers()
+
+    def compare(leaves: range) -> None:
+        sense_similarities(
+            *rows, label_start, instances,
+            tree.offsets[-1][leaves.start : leaves.stop + 1], tree.slot_labels, slot_start,
+            buffers.get("total", partial(np.zeros, X.shape[1])), similarity,
+        )  # fmt: skip
+
+    team.map(compare, _leaf_blocks(tree, team))
+    slot_of_pair, best = _winners(tree, label_start, slot_start, similarity)
+    shape = (tree.n_slots, Y.shape[0])
+    uses: sp.csr_array[Any] = sp.csr_array((best, (slot_of_pair, instances)), shape=shape)
+    return uses
+
+
+def _winners(
+    tree: LabelTree, label_start: IntArray, slot_start: IntArray, similarity: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """For each (label, instance) pair the slot with the largest similarity, and that."""
+    counts = np.diff(slot_start)
+    first_slot, slots = tree.slots_of_label()
+    best = np.full(label_start[-1], -np.inf, np.float32)
+    slot_of_pair = np.zeros(label_start[-1], np.int64)
+    for copy in range(int(np.diff(first_slot).max())):
+        labels = np.flatnonzero(np.diff(first_slot) > copy)
+        slot = slots[first_slot[labels] + copy]
+        here = _ranges(slot_start[slot], counts[slot])
+        pairs = _ranges(label_start[labels], counts[slot])
+        better = similarity[here] > best[pairs]
+        best[pairs[better]] = similarity[here[better]]
+        slot_of_pair[pairs[better]] = np.repeat(slot, counts[slot])[better]
+    return slot_of_pair, best
+
+
+def _words(
+    tree: LabelTree, rankers: LevelWeights, X: Sparse, uses: sp.csr_array[Any], team: ThreadTeam
+) -> tuple[LabelArray, FloatArray]:
+    """The features that carry most of a copy's margin in the instances of its sense.
+
+    A copy's weights alone would not do: they hold the words of all senses of its label.
+    """
+    words = np.empty((tree.n_slots, N_WORDS), np.int32)
+    weights = np.empty((tree.n_slots, N_WORDS), np.float32)
+    use_start, users = rows_of(uses)
+    rows, buffers, leaf_start = _rows_and_values(X), ThreadBuffers(), tree.offsets[-1].tolist()
+
+    def tell(leaves: range) -> None:
+        total = buffers.get("total", partial(np.zeros, X.shape[1]))
+        for leaf in leaves:
+            first, last = leaf_start[leaf], leaf_start[leaf + 1]
+            chunk = rankers.chunk(leaf, first, last - first)
+            telling_features(
+                *rows, use_start[first : last + 1], users,
+                chunk.row_feature, chunk.row_entry, chunk.entry_child.astype(np.uint32),
+                chunk.entry_value, total, words[first:last], weights[first:last],
+            )  # fmt: skip
+
+    team.map(tell, _leaf_blocks(tree, team))
+    return words, weights
+
+
+def _nearest(tree: LabelTree, Y: Sparse, uses: sp.csr_array[Any]) -> LabelArray:
+    """The labels of a leaf that the instances of a sense have as well."""
+    sizes = np.bincount(Y.indices, minlength=tree.n_labels).astype(np.int64)
+    nearest = np.empty((tree.n_slots, N_NEAREST), np.int32)
+    shared_labels(
+        *rows_of(Y), sizes, tree.offsets[-1], tree.slot_labels, *rows_of(uses),
+        np.zeros(tree.n_labels, np.int32), nearest,
+    )  # fmt: skip
+    return nearest
+
+
+def _most_similar(uses: sp.csr_array[Any], k: int) -> LabelArray:
+    """The k instances of each slot with the largest similarity, best first."""
+    indptr, instances = rows_of(uses)
+    keep = np.empty(uses.nnz, bool)
+    top_counts(indptr, uses.data, k, keep)  # first, as sorting all would take longer
+    ends = np.concatenate([[0], np.cumsum(keep)])[indptr]
+    kept = sp.csr_array((uses.data[keep], instances[keep], ends), shape=uses.shape)
+    return Predictions.from_csr(kept, k).labels
+
+
+def _leaf_blocks(tree: LabelTree, team: ThreadTeam) -> list[range]:
+    size = max(1, tree.n_leaves // (BLOCKS_PER_THREAD * team.n_threads))
+    starts = range(0, tree.n_leaves, size)
+    return [range(start, min(start + size, tree.n_leaves)) for start in starts]
+
+
+def _rows_and_values(X: Sparse) -> tuple[IntArray, LabelArray, FloatArray]:
+    return *rows_of(X), X.data.astype(np.float32, copy=False)
+
+
+def _ranges(starts: IntArray, counts: IntArray) -> IntArray:
+    """start, start + 1, ... of each count, one after the other."""
+    ends = np.cumsum(counts)
+    return np.arange(ends[-1], dtype=np.int64) + np.repeat(starts - ends + counts, counts)
