@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from multitudes.errors import StoreError
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights
 from multitudes.store import Storable, load, save
-from multitudes.types import Sparse
+
+# Settings that do not change what is learned.
+NOT_IN_RESULT = frozenset({"checkpoint", "n_threads", "verbose", "warm_start"})
 
 
 class Checkpoint:
@@ -38,13 +43,22 @@ class Checkpoint:
 
     def tree(self) -> LabelTree | None:
         """The tree of an earlier try, if it got that far."""
-        found = self._load("tree")
+        found = self.stage("tree")
         return found if isinstance(found, LabelTree) else None
 
     def level(self, number: int) -> LevelWeights | None:
         """A level of an earlier try, if it got that far."""
-        found = self._load(f"level-{number}")
+        found = self.stage(f"level-{number}")
         return found if isinstance(found, LevelWeights) else None
+
+    def stage(self, name: str) -> object | None:
+        """What an earlier try kept under a name; None where it is absent or damaged."""
+        if self.folder is None or not (self.folder / name).exists():
+            return None
+        try:
+            return load(self.folder / name)
+        except StoreError:
+            return None  # it is trained again
 
     def keep(self, name: str, stage: Storable) -> None:
         """Write a finished stage."""
@@ -57,20 +71,31 @@ class Checkpoint:
         if self.folder is not None and self.folder.exists():
             shutil.rmtree(self.folder)
 
-    def _load(self, name: str) -> object | None:
-        if self.folder is None or not (self.folder / name).exists():
-            return None
-        try:
-            return load(self.folder / name)
-        except StoreError:
-            return None  # a damaged stage is trained again
 
+def fingerprint(data: Sequence[Any], settings: dict[str, Any]) -> str:
+    """16 hex digits that change with the data or with any setting.
 
-def fingerprint(X: Sparse, Y: Sparse, settings: dict[str, Any]) -> str:
-    """16 hex digits that change with the data or with any setting."""
+    Parameters
+    ----------
+    data : sequence of sparse matrices, arrays, LabelTrees and None
+        All that a fit is given.
+    settings : dict
+    """
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=repr).encode())
-    for matrix in (X, Y):
-        digest.update(repr(matrix.shape).encode())
-        for array in (matrix.indptr, matrix.indices, matrix.data):
+    for part in data:
+        for array in _arrays_of(part):
+            digest.update(f"{array.dtype}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(b"/")
     return digest.hexdigest()[:16]
+
+
+def _arrays_of(part: Any) -> list[npt.NDArray[Any]]:
+    if part is None:
+        return []
+    if isinstance(part, LabelTree):
+        return [*part.offsets, part.slot_labels]
+    if sp.issparse(part):
+        rows = part.tocsr()
+        return [np.array(rows.shape), rows.indptr, rows.indices, rows.data]
+    return [np.asarray(part)]

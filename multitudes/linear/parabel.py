@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.labels import pifa
+from multitudes.linear.checkpoint import NOT_IN_RESULT, Checkpoint, fingerprint
 from multitudes.linear.explanation import Explanation
 from multitudes.linear.inputs import checked_count, checked_features, checked_labels
 from multitudes.linear.scoring import scoring
@@ -44,7 +45,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
     weights : str
         'float16', 'float32' or 'int8': how weights are kept, in memory and on disk.
     checkpoint : path, optional
-        Keep finished levels here while fitting, see `XRLinear`.
+        Keep finished levels and trees here while fitting, see `XRLinear`.
     seed : int
         The trees take seed, seed + 1, ...
     n_threads : int, optional
@@ -98,10 +99,15 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         Y = checked_labels(Y, n_instances=X.shape[0])
         if label_embeddings is None:
             label_embeddings = pifa(X, Y, n_threads=self.n_threads)
+        checkpoint = self._checkpoint(X, Y, label_embeddings)
         trees = self.partitions()
-        for tree in trees:
-            tree.fit(X, Y, label_embeddings=label_embeddings)
+        for number, tree in enumerate(trees):
+            stage = f"trained-{number}"
+            if not tree.take_over(checkpoint.stage(stage)):
+                tree.fit(X, Y, label_embeddings=label_embeddings)
+                checkpoint.keep(stage, tree)
         self._set_learned(trees)
+        checkpoint.clear()
         return self
 
     def predict(
@@ -174,6 +180,13 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         model = cls(**{**shared, "n_trees": state.config["n_trees"]})
         model._set_learned(trees)
         return model
+
+    def _checkpoint(self, X: Sparse, Y: Sparse, label_embeddings: Any) -> Checkpoint:
+        """Where finished trees are kept; each tree keeps its levels in a folder of its own."""
+        if self.checkpoint is None:
+            return Checkpoint(None, "")
+        settings = {k: v for k, v in self.get_params(deep=False).items() if k not in NOT_IN_RESULT}
+        return Checkpoint(self.checkpoint, fingerprint([X, Y, label_embeddings], settings))
 
     def _tree(self, seed: int) -> XRLinear:
         return XRLinear(

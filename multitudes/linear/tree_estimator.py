@@ -13,7 +13,7 @@ from multitudes import progress
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
-from multitudes.linear.checkpoint import Checkpoint, fingerprint
+from multitudes.linear.checkpoint import NOT_IN_RESULT, Checkpoint, fingerprint
 from multitudes.linear.explanation import Explanation, explain
 from multitudes.linear.inputs import (
     checked_count,
@@ -34,9 +34,7 @@ from multitudes.metrics import precision_at_k
 from multitudes.store import State
 from multitudes.types import Predictions, Sparse
 
-# Settings that do not change what is learned, and of those the ones that belong to a machine.
-_NOT_IN_RESULT = {"checkpoint", "n_threads", "verbose", "warm_start"}
-_NOT_SAVED = {*_NOT_IN_RESULT, "tree"}
+_NOT_SAVED = {*NOT_IN_RESULT, "tree"}
 
 
 class TreeEstimator(BaseEstimator):  # type: ignore[misc]
@@ -94,7 +92,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         """
         task = self._task(X, Y, sample_weight, label_weight, hard_negatives)
         X, Y = task.X, task.Y
-        checkpoint = self._checkpoint(X, Y)
+        checkpoint = self._checkpoint(task, label_embeddings)
         with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
             tree = checkpoint.tree()
             if tree is None:
@@ -256,6 +254,11 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             label_features = checked_features(
                 label_features, n_features=self.n_features_in_, name="label_features"
             )
+            if label_features.shape[0] != n_new:
+                raise DataError(
+                    f"label_features must have a row for each of the {n_new:,} new labels, "
+                    f"got {label_features.shape[0]:,} rows"
+                )
         with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
             tree, levels = add_labels(
                 self.tree_, self.levels_, X, Y, label_features,
@@ -274,6 +277,13 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         tree, levels = remove_labels(self.tree_, self.levels_, np.array(sorted(dropped), np.int64))
         self._set_learned(tree, levels, self.n_features_in_)
         return self
+
+    def take_over(self, other: object) -> bool:
+        """Learn what another model of this class has learned; False where it is of another."""
+        if not isinstance(other, type(self)):
+            return False
+        self._set_learned(other.tree_, other.levels_, other.n_features_in_)
+        return True
 
     def index(self) -> SearchIndex:
         """The layout that prediction reads; built on first use."""
@@ -308,13 +318,20 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     def _make_tree(self, X: Sparse, Y: Sparse, label_embeddings: Any) -> LabelTree:
         raise TypeError(f"{type(self).__name__} does not say how its tree is made")
 
-    def _checkpoint(self, X: Sparse, Y: Sparse) -> Checkpoint:
+    def _checkpoint(self, task: TreeTask, label_embeddings: Any) -> Checkpoint:
         if self.checkpoint is None:
             return Checkpoint(None, "")
         settings = self.get_params(deep=False)
+        tree = settings.pop("tree", None)
+        if tree is None and settings.get("warm_start"):
+            tree = getattr(self, "tree_", None)
+        data = [
+            task.X, task.Y, task.sample_weight, task.label_weight, task.hard_negatives,
+            label_embeddings, tree,
+        ]  # fmt: skip
         return Checkpoint(
             self.checkpoint,
-            fingerprint(X, Y, {k: v for k, v in settings.items() if k not in _NOT_IN_RESULT}),
+            fingerprint(data, {k: v for k, v in settings.items() if k not in NOT_IN_RESULT}),
         )
 
     def _set_learned(self, tree: LabelTree, levels: list[LevelWeights], n_features: int) -> None:
