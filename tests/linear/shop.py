@@ -22,7 +22,7 @@ class Shop(NamedTuple):
         return self._replace(Y=self.Y[:, labels], Y_test=self.Y_test[:, labels])
 
 
-def shop(n: int = 4_000, *, n_test: int = 2_000, n_labels: int = 400, seed: int = 1) -> Shop:
+def shop(n: int = 4_000, *, n_test: int = 4_000, n_labels: int = 400, seed: int = 1) -> Shop:
     """`n` training and `n_test` test lines."""
     made = catalogue(n + n_test, n_labels=n_labels, seed=seed).dataset
     features = TfidfFeatures()

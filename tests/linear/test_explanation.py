@@ -1,5 +1,7 @@
 """Explanations add up: contributions to margins, and steps to the score."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -66,7 +68,7 @@ def test_the_path_leads_from_the_root_to_the_label(data, model):
         assert steps[0].cluster == 0
         assert steps[-1].child == label
         assert steps[-1].cluster == tree.leaf_of_label()[label]
-        for above, below in zip(steps[:-1], steps[1:], strict=True):
+        for above, below in pairwise(steps):
             assert above.child == below.cluster
             assert tree.parents(above.level)[above.child] == above.cluster
 

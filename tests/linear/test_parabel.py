@@ -84,9 +84,8 @@ def test_explanations_are_one_per_tree_and_average_to_the_score(data, model):
     found = model.predict(X[[0]], top_k=1, beam_width=10**6)
     explained = model.explain(X[[0]], int(found.labels[0, 0]))
     assert len(explained) == 3
-    assert np.mean([tree.score for tree in explained]) == pytest.approx(
-        found.scores[0, 0], rel=1e-5
-    )
+    mean = np.mean([tree.score for tree in explained])
+    assert mean == pytest.approx(found.scores[0, 0], rel=1e-5)
 
 
 def test_settings_come_back_from_disk(data, tmp_path):

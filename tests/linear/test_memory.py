@@ -1,0 +1,79 @@
+"""The estimate of training's memory, and the refusal when it is more than there is."""
+
+import pytest
+
+from multitudes.errors import ResourceError
+from multitudes.linear import OneVsAll, Parabel, XRLinear, memory
+from multitudes.linear.level_labels import children_by_level, pattern_of
+from multitudes.linear.memory import available_bytes, estimate_bytes
+
+from .problems import problem
+
+GIB = 1 << 30
+
+
+def estimate(X, Y, n_threads=1):
+    tree = XRLinear(branching=4, max_leaf_size=5).fit(X, Y).tree_
+    return estimate_bytes(X, tree, children_by_level(pattern_of(Y), tree), n_threads)
+
+
+def test_it_grows_with_instances_features_and_threads():
+    base = estimate(*problem(n=200, n_features=60, n_labels=80))
+    assert base > 0
+    assert estimate(*problem(n=400, n_features=60, n_labels=80)) > 1.5 * base
+    assert estimate(*problem(n=200, n_features=600, n_labels=80)) > 1.5 * base
+    assert estimate(*problem(n=200, n_features=60, n_labels=80), n_threads=8) > 2 * base
+
+
+def test_it_covers_the_model_that_comes_of_it():
+    X, Y = problem(n=400, n_features=60, n_labels=80)
+    model = XRLinear(branching=4, max_leaf_size=5, weights="float32").fit(X, Y)
+    assert estimate(X, Y) > sum(level.nbytes for level in model.levels_)
+
+
+@pytest.mark.parametrize("make", [XRLinear, Parabel, OneVsAll])
+def test_a_refusal_has_numbers_and_advice(monkeypatch, make):
+    X, Y = problem()
+    monkeypatch.setattr(memory, "available_bytes", lambda: 3000)
+    with pytest.raises(ResourceError) as refusal:
+        make(n_threads=2).fit(X, Y)
+    message = str(refusal.value)
+    assert message.startswith("training needs about 0.0 GiB beyond the data, and 0.0 GiB are free")
+    for advice in ("fewer threads (now 2)", "max_features", "min_df", "threshold", "max_nonzeros"):
+        assert advice in message
+
+
+def test_the_numbers_are_those_of_the_estimate(monkeypatch):
+    X, Y = problem()
+    monkeypatch.setattr(memory, "available_bytes", lambda: int(2.5 * GIB))
+    monkeypatch.setattr(memory, "estimate_bytes", lambda *_: int(7.25 * GIB))
+    with pytest.raises(ResourceError, match="about 7.2 GiB beyond the data, and 2.5 GiB are free"):
+        XRLinear().fit(X, Y)
+
+
+def test_a_refused_model_is_not_fitted(monkeypatch):
+    X, Y = problem()
+    model = XRLinear()
+    monkeypatch.setattr(memory, "available_bytes", lambda: 0)
+    with pytest.raises(ResourceError):
+        model.fit(X, Y)
+    assert not hasattr(model, "tree_")
+
+
+def test_just_enough_is_enough(monkeypatch):
+    X, Y = problem()
+    monkeypatch.setattr(memory, "available_bytes", lambda: 5000)
+    monkeypatch.setattr(memory, "estimate_bytes", lambda *_: 5000)
+    assert XRLinear().fit(X, Y).n_labels_ == Y.shape[1]
+
+
+def test_a_system_that_does_not_say_is_trusted(monkeypatch):
+    X, Y = problem()
+    monkeypatch.setattr(memory, "available_bytes", lambda: None)
+    monkeypatch.setattr(memory, "estimate_bytes", lambda *_: 1 << 60)
+    assert XRLinear().fit(X, Y).n_labels_ == Y.shape[1]
+
+
+def test_this_system_says_something_sensible():
+    available = available_bytes()
+    assert available is None or 1 << 20 < available < 1 << 50
