@@ -25,6 +25,15 @@ def inspect(
     labels: Annotated[
         bool, typer.Option("--labels", help="Print the names of the labels, one per line.")
     ] = False,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", help="Show the senses of this label, with --overlap models."),
+    ] = None,
+    ambiguous: Annotated[
+        bool,
+        typer.Option("--ambiguous", help="Rank labels by how far apart their senses are."),
+    ] = False,
+    top: Annotated[int, typer.Option("--top", min=1, help="Labels of --ambiguous.")] = 20,
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare every file's SHA-256 with the manifest.")
     ] = False,
@@ -34,12 +43,17 @@ def inspect(
 
     Example:  multitudes inspect model --tree
     """
+    from multitudes.cli.sense_tables import show_ambiguous, show_senses
     from multitudes.cli.show import show_json
     from multitudes.store import read_manifest, read_state
 
     if verify or tree or vocabulary or labels:
         state = read_state(model, verify=verify)
-    if tree:
+    if label is not None:
+        show_senses(model, label, json=json)
+    elif ambiguous:
+        show_ambiguous(model, top, json=json)
+    elif tree:
         _show_trees(state, depth)
     elif vocabulary or labels:
         _show_strings(state, "labels" if labels else None)

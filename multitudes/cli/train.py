@@ -51,6 +51,14 @@ def train(
             "--list-settings shows all. May be repeated.",
         ),
     ] = None,
+    overlap: Annotated[
+        int | None,
+        typer.Option(
+            "--overlap",
+            min=1,
+            help="Leaves of a tree that a label may live in, for ambiguous labels: try 2.",
+        ),
+    ] = None,
     test: Annotated[
         Path | None, typer.Option("--test", help="Data to evaluate the model on afterwards.")
     ] = None,
@@ -86,7 +94,8 @@ def train(
     from multitudes.store.folder import check_target
     from multitudes.tagger import Tagger, parse_settings
 
-    tagger = Tagger(model, settings=parse_settings(settings or []), seed=seed, n_threads=threads)
+    chosen = parse_settings(settings or []) | ({} if overlap is None else {"overlap": overlap})
+    tagger = Tagger(model, settings=chosen, seed=seed, n_threads=threads)
     tagger.check()  # before the work, not after
     check_target(model_folder)
     reading = Reading(format, read or [], on_error, quiet)
@@ -167,7 +176,7 @@ def show_settings(model: str, *, json: bool) -> None:
     from multitudes.tagger.presets import preset
 
     chosen = preset("xr-linear" if model == "auto" else model)
-    rows = describe_settings(chosen.make_model(), chosen.make_features())
+    rows = describe_settings(chosen.make_full_model(), chosen.make_features())
     if json:
         show_json([{"name": n, "default": value, "help": doc} for n, value, doc in rows])
         return

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from multitudes.tagger.batches import evaluate_on, predict_batches, predict_to
     from multitudes.tagger.prediction_files import PredictionFile, read_prediction_file
     from multitudes.tagger.presets import PRESETS, Preset, choose
+    from multitudes.tagger.senses import AmbiguousLabel, WordSense
     from multitudes.tagger.settings import describe_settings, parse_settings
     from multitudes.tagger.tagger import Tag, Tagger
     from multitudes.tagger.word_explanation import WordExplanation
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 __all__ = [
     "PRESETS",
     "Aligned",
+    "AmbiguousLabel",
     "PredictionFile",
     "Preset",
     "Tag",
     "Tagger",
     "WordExplanation",
+    "WordSense",
     "align",
     "choose",
     "describe_settings",
@@ -40,6 +43,7 @@ _HOMES = {
     "batches": ("evaluate_on", "predict_batches", "predict_to"),
     "prediction_files": ("PredictionFile", "read_prediction_file"),
     "presets": ("PRESETS", "Preset", "choose"),
+    "senses": ("AmbiguousLabel", "WordSense"),
     "settings": ("describe_settings", "parse_settings"),
     "tagger": ("Tag", "Tagger"),
     "word_explanation": ("WordExplanation",),

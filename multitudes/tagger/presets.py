@@ -29,17 +29,28 @@ class Preset:
         "module:Class" of the estimator; imported on first use.
     features : mapping
         Settings of `TfidfFeatures` that differ from its defaults.
+    has_leaves : bool
+        Whether labels live in leaves, which `overlap` lets a label have several of.
     """
 
     name: str
     summary: str
     model: str
     features: Mapping[str, Any] = field(default_factory=dict)
+    has_leaves: bool = True
 
     def make_model(self) -> Any:
         """A new estimator with its default settings."""
         module, name = self.model.split(":")
         return getattr(importlib.import_module(module), name)()
+
+    def make_full_model(self) -> Any:
+        """A new estimator that has every setting of the preset, those of overlap included."""
+        if not self.has_leaves:
+            return self.make_model()
+        from multitudes.disentangle import Disentangled
+
+        return Disentangled(self.make_model(), overlap=1)
 
     def make_features(self) -> Any:
         """New features with the preset's settings."""
@@ -65,6 +76,7 @@ PRESETS = {
             "one-vs-all",
             "one linear ranker per label, all of them scored; for small label sets",
             "multitudes.linear:OneVsAll",
+            has_leaves=False,
         ),
     )
 }

@@ -1,7 +1,7 @@
 """Settings by name: ``branching`` of the model, ``solver.cost`` of its solver, ``features.min_df``.
 
-The names are the parameters the estimators declare, and the fields of their Config parameters;
-nothing is listed twice.
+The names are the parameters the estimators declare, the fields of their Config parameters, and the
+parameters of an estimator that they wrap; nothing is listed twice.
 """
 
 from __future__ import annotations
@@ -96,9 +96,14 @@ def check_names(names: Iterable[str], known: Iterable[str]) -> None:
 
 
 def set_where_known(estimator: Any, name: str, value: Any) -> None:
-    """Set a parameter if the estimator has it, as with seed and n_threads."""
-    if name in settings_of(estimator):
+    """Set a parameter of an estimator, and of one it wraps, if they have it: seed, n_threads."""
+    if not hasattr(estimator, "get_params"):
+        return
+    parameters = estimator.get_params(deep=False)
+    if name in parameters:
         estimator.set_params(**{name: value})
+    for wrapped in filter(_is_estimator, parameters.values()):
+        set_where_known(wrapped, name, value)
 
 
 def describe_settings(model: Any, features: Any) -> list[tuple[str, Any, str]]:
@@ -121,6 +126,9 @@ def settings_of(estimator: Any, prefix: str = "") -> dict[str, Setting]:
 def _settings(estimator: Any) -> Iterator[tuple[str, Setting]]:
     hints = _hints(type(estimator))
     for name, value in estimator.get_params(deep=False).items():
+        if _is_estimator(value):
+            yield from _settings(value)
+            continue
         kinds = typing.get_args(hints.get(name)) or (hints.get(name),)
         configs = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Config)]
         if configs:
@@ -128,6 +136,10 @@ def _settings(estimator: Any) -> Iterator[tuple[str, Setting]]:
                 yield f"{name}.{field}", Setting(estimator, name, configs[0], field)
         elif value is not None or _can_be_plain(kinds):
             yield name, Setting(estimator, name)
+
+
+def _is_estimator(value: Any) -> bool:
+    return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def _can_be_plain(kinds: Sequence[Any]) -> bool:

@@ -13,11 +13,20 @@ from sklearn.base import BaseEstimator, clone
 
 from multitudes import progress
 from multitudes.data import Dataset
+from multitudes.disentangle import ambiguous
 from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
 from multitudes.features import PassThrough, TfidfFeatures
 from multitudes.store import State, Storable, build, load, save
 from multitudes.tagger.label_lists import label_matrix
+from multitudes.tagger.overlap import asks_for_overlap, preset_model
 from multitudes.tagger.presets import AUTO, PRESETS, choose, preset
+from multitudes.tagger.senses import (
+    AmbiguousLabel,
+    WordSense,
+    checked_overlapping,
+    typical_texts,
+    word_sense,
+)
 from multitudes.tagger.settings import (
     FEATURES_PREFIX,
     apply_settings,
@@ -51,7 +60,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         Turns texts into X with ``fit_transform`` and ``transform``; TF-IDF where absent. For data
         that comes as X, `PassThrough` with rows scaled to length 1, as TF-IDF rows are.
     settings : mapping, optional
-        Settings by name, e.g. ``{"branching": 8, "features.min_df": 2}``.
+        Settings by name, e.g. ``{"branching": 8, "features.min_df": 2}``. With
+        ``{"overlap": 2}`` a label of a tree preset may live in two leaves (`Disentangled`).
     seed : int
         Same seed, same tagger.
     n_threads : int, optional
@@ -71,6 +81,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         Names of the columns of X, for a tagger fitted on X that had them.
     choice_ : str
         Which model was taken, and why.
+    examples_ : dict of int to str
+        Shortened training texts, by row, that `senses` shows; with overlap only.
 
     Examples
     --------
@@ -105,13 +117,16 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         models = [self.model]
         if isinstance(self.model, str):
             names = PRESETS if self.model == AUTO else [self.model]
-            models = [preset(name).make_model() for name in names]
+            models = [preset(name).make_full_model() for name in names]
         features = (
             [self.features] if self.features is not None else [TfidfFeatures(), PassThrough()]
         )
         known = {name for model in models for name in settings_of(model)}
         known |= {name for some in features for name in settings_of(some, FEATURES_PREFIX)}
-        check_names(self.settings or {}, known)
+        settings = self.settings or {}
+        if isinstance(self.model, str):
+            preset_model(preset("xr-linear" if self.model == AUTO else self.model), settings)
+        check_names(settings, known)
 
     def fit(
         self,
@@ -146,6 +161,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         names = dataset.label_names or [str(label) for label in range(dataset.n_labels)]
         self._set_learned(model, features, names, choice)
         self.takes_texts_, self.feature_names_ = takes_texts, dataset.feature_names
+        self.examples_ = {} if dataset.texts is None else typical_texts(model, dataset.texts)
         return self
 
     def predict(
@@ -206,16 +222,32 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         not predicted.
         """
         self._check_fitted()
-        if label not in self.labels_:
-            near = get_close_matches(label, self.labels_[:SEARCHED_NAMES], n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "labels_ lists them"
-            raise DataError(f"there is no label {label!r} among {len(self.labels_):,}: {hint}")
+        label_id = self._label_id(label)
         if not hasattr(self.model_, "explain"):
             raise ConfigError(f"{type(self.model_).__name__} cannot explain its scores")
         inputs = self._checked_inputs([text] if self.takes_texts_ else text)
         X = self.features_.transform(inputs)
-        names = getattr(self.features_, "feature_names", None) or self.feature_names_
-        return WordExplanation.of(self.model_.explain(X, self.labels_.index(label)), label, names)
+        return WordExplanation.of(self.model_.explain(X, label_id), label, self._feature_names())
+
+    def senses(self, label: str) -> list[WordSense]:
+        """What is around a label in each of its leaves; for a tagger with overlap.
+
+        The senses with most texts come first; in an ensemble, tree by tree.
+        """
+        self._check_fitted()
+        model = checked_overlapping(self.model_)
+        names = self._feature_names()
+        senses = model.senses(self._label_id(label))
+        return [word_sense(sense, self.labels_, names, self.examples_) for sense in senses]
+
+    def ambiguous_labels(self, *, top_k: int = 20) -> list[AmbiguousLabel]:
+        """The labels whose senses are farthest apart; for a tagger with overlap."""
+        self._check_fitted()
+        found = ambiguous(checked_overlapping(self.model_)).top(top_k)
+        columns = (found.distance, found.variation, found.cosine, found.n_instances)
+        names = [self.labels_[label] for label in found.labels.tolist()]
+        rows = zip(names, *(column.tolist() for column in columns), strict=True)
+        return [AmbiguousLabel(*row) for row in rows]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save as a model folder; an older model there is replaced in one step."""
@@ -245,6 +277,10 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         strings: dict[str, Sequence[str]] = {"labels": self.labels_}
         if self.feature_names_ is not None:
             strings["feature_names"] = self.feature_names_
+        arrays = {}
+        if self.examples_:
+            strings["examples"] = list(self.examples_.values())
+            arrays["example_rows"] = np.array(list(self.examples_), np.int64)
         return State(
             "tagger",
             {
@@ -254,6 +290,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
                 "choice": self.choice_,
                 "takes_texts": self.takes_texts_,
             },
+            arrays,
             strings=strings,
             parts={name: part.to_state() for name, part in parts.items()},
         )
@@ -274,15 +311,17 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         tagger._set_learned(model, features, state.strings["labels"], config["choice"])
         tagger.takes_texts_ = bool(config["takes_texts"])
         tagger.feature_names_ = state.strings.get("feature_names")
+        rows, examples = state.arrays.get("example_rows"), state.strings.get("examples", ())
+        tagger.examples_ = {} if rows is None else dict(zip(rows.tolist(), examples, strict=True))
         return tagger
 
     def _make(self, dataset: Dataset) -> tuple[Any, Any, str]:
         """Unfitted (model, features, why this model)."""
+        settings = dict(self.settings or {})
         if isinstance(self.model, str):
-            name, reason = self.model, f"{self.model}, as asked for"
-            if name == AUTO:
-                name, reason = choose(len(dataset), dataset.n_labels)
-            model, features = preset(name).make_model(), preset(name).make_features()
+            name, reason = self._preset_name(dataset)
+            model, settings = preset_model(preset(name), settings)
+            features = preset(name).make_features()
         else:
             if not isinstance(self.model, Model):
                 raise ConfigError(
@@ -300,8 +339,26 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         if self.n_threads is not None:
             set_where_known(model, "n_threads", self.n_threads)
             set_where_known(features, "n_threads", self.n_threads)
-        apply_settings(model, features, self.settings or {})
+        apply_settings(model, features, settings)
         return model, features, reason
+
+    def _preset_name(self, dataset: Dataset) -> tuple[str, str]:
+        """(preset, why this one)."""
+        if self.model != AUTO:
+            return self.model, f"{self.model}, as asked for"
+        if asks_for_overlap(self.settings or {}):
+            return "xr-linear", "xr-linear, because labels can share leaves only in a tree"
+        return choose(len(dataset), dataset.n_labels)
+
+    def _label_id(self, label: str) -> int:
+        if label not in self.labels_:
+            near = get_close_matches(label, self.labels_[:SEARCHED_NAMES], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "labels_ lists them"
+            raise DataError(f"there is no label {label!r} among {len(self.labels_):,}: {hint}")
+        return self.labels_.index(label)
+
+    def _feature_names(self) -> Sequence[str] | None:
+        return getattr(self.features_, "feature_names", None) or self.feature_names_
 
     def _set_learned(self, model: Any, features: Any, names: Sequence[str], choice: str) -> None:
         self.model_, self.features_ = model, features

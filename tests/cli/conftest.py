@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from multitudes.cli import TRACEBACK_VARIABLE, main
+from multitudes.data import catalogue
 
 TOPICS = {
     "belts": "leather buckle waist strap",
@@ -80,6 +81,15 @@ def model(tmp_path_factory, train_file) -> Path:
         main(["train", str(train_file), "-o", str(folder), "-m", "xr-linear", "-q"])
     assert not caught.value.code
     return folder
+
+
+@pytest.fixture(scope="session")
+def shop_file(tmp_path_factory) -> Path:
+    """Catalogue lines with 300 labels: enough for a tree of several leaves."""
+    shop = catalogue(3000, n_labels=300, seed=1).dataset
+    assert shop.texts is not None
+    lines = [{"text": text, "labels": shop.labels_of(i)} for i, text in enumerate(shop.texts)]
+    return write_lines(tmp_path_factory.mktemp("data") / "shop.jsonl", lines)
 
 
 @pytest.fixture

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from multitudes.features import TfidfFeatures
 from multitudes.store import read_manifest, save
 from multitudes.tagger import Tagger
@@ -61,3 +65,49 @@ def test_a_model_without_words(cli, tmp_path):
     result = cli("inspect", tmp_path / "m", "--vocabulary")
     assert result.code == 4
     assert "stores no vocabulary" in result.err
+
+
+@pytest.fixture(scope="module")
+def overlapping(shop_file, tmp_path_factory):
+    """A model whose labels live in up to two leaves."""
+    lines = [json.loads(line) for line in shop_file.read_text().splitlines()]
+    tagger = Tagger("xr-linear", settings={"overlap": 2, "max_leaf_size": 20})
+    tagger.fit([line["text"] for line in lines], [line["labels"] for line in lines])
+    folder = tmp_path_factory.mktemp("models") / "overlapping"
+    tagger.save(folder)
+    return folder
+
+
+def test_senses_of_a_label(cli, overlapping):
+    result = cli("inspect", overlapping, "--label", "jaguar")
+    assert result.code == 0
+    assert "jaguar: 2 senses" in result.out
+    senses = Tagger.load(overlapping).senses("jaguar")
+    for sense in senses:
+        assert str(sense.leaf) in result.out
+        assert sense.nearest[0] in result.out
+        assert sense.words[0][0] in result.out
+        assert sense.texts[0].split()[0] in result.out
+    document = cli("inspect", overlapping, "--label", "jaguar", "--json").json
+    assert document["label"] == "jaguar"
+    assert [sense["leaf"] for sense in document["senses"]] == [sense.leaf for sense in senses]
+    assert document["senses"][0]["words"][0][0] == senses[0].words[0][0]
+
+
+def test_ambiguous_labels(cli, overlapping):
+    result = cli("inspect", overlapping, "--ambiguous", "--top", 5)
+    expected = [row.label for row in Tagger.load(overlapping).ambiguous_labels(top_k=5)]
+    assert all(label in result.out for label in expected)
+    assert "cosine" in result.out
+    rows = cli("inspect", overlapping, "--ambiguous", "--top", 5, "--json").json
+    assert [row["label"] for row in rows] == expected
+
+
+def test_senses_that_are_not_there(cli, overlapping, model):
+    result = cli("inspect", overlapping, "--label", "jagaur")
+    assert result.code == 3
+    assert "did you mean 'jaguar'?" in result.err
+    for arguments in (("--label", "fruit"), ("--ambiguous",)):
+        result = cli("inspect", model, *arguments)
+        assert result.code == 2
+        assert "lives in one leaf" in result.err

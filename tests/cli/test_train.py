@@ -63,6 +63,18 @@ def test_list_settings(cli):
     assert "texts" in rows["features.min_df"]["help"]
 
 
+def test_overlap(cli, tmp_path, shop_file):
+    result = cli(
+        "train", shop_file, "-o", tmp_path / "m", "--overlap", 2, "--set", "max_leaf_size=20"
+    )
+    assert result.code == 0
+    assert "xr-linear, because labels can share leaves only in a tree" in result.err
+    assert Tagger.load(tmp_path / "m").model_.overlap == 2
+    result = cli("train", shop_file, "-o", tmp_path / "n", "--overlap", 2, "-m", "one-vs-all")
+    assert result.code == 2
+    assert "has no leaves that labels could share" in result.err
+
+
 def test_every_setting_of_every_preset_has_a_sentence(cli):
     for preset in ("xr-linear", "parabel", "one-vs-all"):
         rows = cli("train", "--list-settings", "--json", "-m", preset).json

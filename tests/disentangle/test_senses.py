@@ -123,7 +123,7 @@ def test_notes_are_the_same_on_any_number_of_threads(shop, fitted):
 
 
 def test_senses_of_a_label(shop, fitted):
-    X, Y = shop
+    Y = shop[1]
     tree = fitted.models_[0].tree_
     label = int(np.argmax(Y.sum(axis=0)))
     senses = fitted.senses(label)
