@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from multitudes.errors import StoreError
 from multitudes.labels import LabelTree
@@ -95,7 +94,7 @@ def _arrays_of(part: Any) -> list[npt.NDArray[Any]]:
         return []
     if isinstance(part, LabelTree):
         return [*part.offsets, part.slot_labels]
-    if sp.issparse(part):
+    if hasattr(part, "tocsr"):
         rows = part.tocsr()
         return [np.array(rows.shape), rows.indptr, rows.indices, rows.data]
     return [np.asarray(part)]
