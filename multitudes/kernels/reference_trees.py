@@ -268,3 +268,19 @@ def order_visits(
         if p < count[i] and score[i, p] >= bar[i]
     ]
     return [(i, p) for _, i, p in sorted(worth)]
+
+
+# --- averaging -----------------------------------------------------------------------------------
+
+
+def average_lists(labels: Array, scores: Array, n_models: int, top_k: int) -> list[Ranked]:
+    """Of each row, the `top_k` (mean score, label) pairs; sums in float32, in listed order."""
+    ranked = []
+    for own_labels, own_scores in zip(labels.tolist(), scores, strict=True):
+        total: dict[int, np.float32] = {}
+        for label, score in zip(own_labels, own_scores, strict=True):
+            if label >= 0:
+                total[label] = np.float32(total.get(label, np.float32(0)) + score)
+        means = [(float(np.float32(t / np.float32(n_models))), label) for label, t in total.items()]
+        ranked.append(best(means, top_k))
+    return ranked
