@@ -34,6 +34,7 @@ from multitudes.tagger.settings import (
     set_where_known,
     settings_of,
 )
+from multitudes.tagger.update import Updates
 from multitudes.tagger.word_explanation import WordExplanation
 from multitudes.types import Model, Predictions, Sparse
 
@@ -48,7 +49,7 @@ class Tag(NamedTuple):
     score: float
 
 
-class Tagger(BaseEstimator):  # type: ignore[misc]
+class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
     """Learns from texts and their labels, and tags new texts.
 
     Parameters
