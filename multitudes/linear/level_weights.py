@@ -117,9 +117,6 @@ class LevelWeights:
             largest = np.zeros_like(self.scale)
             np.maximum.at(largest, child, np.abs(values))
             scale = np.where(largest > 0, largest / 127, 1).astype(np.float32)
-            # To where rounding leaves it alone (once is enough for every float32), so that weights
-            # that are read and stored again stay the same bit for bit.
-            scale = scale * np.float32(127) / np.float32(127)
             stored = np.rint(values / scale[child]).astype(np.int8)
         return LevelWeights(
             self.chunk_row, self.row_feature, self.row_entry, self.entry_child, stored,
