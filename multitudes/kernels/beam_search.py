@@ -164,6 +164,21 @@ def add_sparse(index, n_blocks, hits, hit_row, hit_at, x_data, total):
 
 
 @inner
+def add_up(
+    index, g, n_blocks, mapped, row_of, x_indices, x_data, begin, end, hit_row, hit_at, total
+):
+    """Sum an instance's values times the weights of chunk g, for all children (OUT total)."""
+    if mapped:
+        hits = map_rows(row_of, x_indices, begin, end, hit_row, hit_at)
+    else:
+        hits = find_rows(index, g, x_indices, begin, end, hit_row, hit_at)
+    if index.chunk_dense[g]:
+        add_dense(index, g, n_blocks, hits, hit_row, hit_at, x_data, total)
+    else:
+        add_sparse(index, n_blocks, hits, hit_row, hit_at, x_data, total)
+
+
+@inner
 def path_scores(margin, parent, kind, power, scratch):
     """Scores of 16 children (lanes): the parent's plus the logarithm of the child's own."""
     if kind == HINGE:
@@ -289,14 +304,10 @@ def visit_clusters(
                     prefetch(x_data, t)
             begin = x_indptr[first_instance + i]
             end = x_indptr[first_instance + i + 1]
-            if mapped:
-                hits = map_rows(row_of, x_indices, begin, end, hit_row, hit_at)
-            else:
-                hits = find_rows(index, g, x_indices, begin, end, hit_row, hit_at)
-            if index.chunk_dense[g]:
-                add_dense(index, g, n_blocks, hits, hit_row, hit_at, x_data, total)
-            else:
-                add_sparse(index, n_blocks, hits, hit_row, hit_at, x_data, total)
+            add_up(
+                index, g, n_blocks, mapped, row_of, x_indices, x_data, begin, end,
+                hit_row, hit_at, total,
+            )  # fmt: skip
             parent = score[i, visit_place[visit]]
             count[i] = keep_children(
                 index, g, n_blocks, names, total, parent, kind, power, scratch,

@@ -17,11 +17,8 @@ from numba import njit
 from multitudes.kernels.beam_search import (
     FIRST_ROUND,
     RAW,
-    add_dense,
-    add_sparse,
-    find_rows,
+    add_up,
     insert,
-    map_rows,
     map_worth_it,
     order_visits,
     path_scores,
@@ -119,14 +116,10 @@ def visit_leaves(
             place = visit_place[visit]
             begin = x_indptr[first_instance + i]
             end = x_indptr[first_instance + i + 1]
-            if mapped:
-                hits = map_rows(row_of, x_indices, begin, end, hit_row, hit_at)
-            else:
-                hits = find_rows(index, g, x_indices, begin, end, hit_row, hit_at)
-            if index.chunk_dense[g]:
-                add_dense(index, g, n_blocks, hits, hit_row, hit_at, x_data, total)
-            else:
-                add_sparse(index, n_blocks, hits, hit_row, hit_at, x_data, total)
+            add_up(
+                index, g, n_blocks, mapped, row_of, x_indices, x_data, begin, end,
+                hit_row, hit_at, total,
+            )  # fmt: skip
             own_room = room[i, place]
             score_leaf(
                 index, g, n_blocks, leaf_score[i, place], kind, power, total, scratch, own_room
