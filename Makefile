@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Unpinned, torch brings gigabytes of CUDA libraries; tests run on the CPU.
 TORCH  ?= torch==2.13.0
+PEERS  ?= pecos omikuji napkinxc
 
 .PHONY: demo test lint docs peers clean
 
@@ -38,7 +39,7 @@ docs: $(VENV)/.dev
 
 # Other libraries, each in an environment of its own under .peers: tests and benchmarks compare.
 peers: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.peers pecos omikuji napkinxc
+	$(BIN)/python -m benchmarks.peers $(PEERS)
 
 clean:
 	rm -rf $(VENV) site build dist
