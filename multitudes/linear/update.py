@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
-from multitudes.linear.level_labels import children_by_level, everywhere, pattern_of
+from multitudes.linear.level_labels import Pattern, children_by_level, everywhere, pattern_of
 from multitudes.linear.level_weights import Chunk, LevelWeights, ends, join_parts
 from multitudes.linear.old_weights import OldWeights
 from multitudes.linear.scoring import Scoring
@@ -19,6 +19,10 @@ from multitudes.linear.solver_config import SolverConfig
 from multitudes.linear.train_level import LevelJob, run_jobs
 from multitudes.linear.training_set import TrainingSet
 from multitudes.types import IntArray, Sparse
+
+# Instances without a new label that a leaf's new labels are told apart from: popular leaves hold
+# tens of thousands, and a sample teaches nearly as much.
+MAX_NEGATIVES = 2000
 
 
 def refit_clusters(
@@ -85,7 +89,7 @@ def add_labels(
     job = LevelJob(
         training,
         carried,
-        members.transposed(),
+        with_fewer_negatives(members.transposed(), touched, Y[:, tree.n_labels :], seed),
         larger.offsets[-1],
         solver=solver,
         seed=seed + tree.depth - 1,
@@ -99,6 +103,26 @@ def add_labels(
         chunks[leaf] = join_parts([chunks[leaf], chunk])
     last = LevelWeights.from_chunks(chunks, old.seen).converted(weights, larger.offsets[-1])
     return larger, [*levels[:-1], last]
+
+
+def with_fewer_negatives(by_leaf: Pattern, leaves: IntArray, Y_new: Sparse, seed: int) -> Pattern:
+    """The instances of each leaf: those with a new label, and at most `MAX_NEGATIVES` others.
+
+    Parameters
+    ----------
+    by_leaf : Pattern (n_leaves, n_instances)
+    Y_new : CSR (n_instances, n_new)
+    """
+    carries_new = np.diff(Y_new.indptr) > 0
+    rng = np.random.default_rng(seed)
+    rows = [np.zeros(0, np.int32)] * by_leaf.n_rows
+    for leaf in leaves.tolist():
+        own = by_leaf.row(leaf)
+        others = own[~carries_new[own]]
+        if len(others) > MAX_NEGATIVES:
+            others = rng.choice(others, MAX_NEGATIVES, replace=False)
+        rows[leaf] = np.sort(np.concatenate([own[carries_new[own]], others]))
+    return Pattern(ends([len(own) for own in rows]), np.concatenate(rows), by_leaf.n_columns)
 
 
 def nearest_leaves(
