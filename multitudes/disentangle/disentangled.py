@@ -23,13 +23,12 @@ from multitudes.linear.overlap import checked_merge
 from multitudes.linear.solver_config import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
 from multitudes.metrics import precision_at_k
-from multitudes.scores.ensemble import average
+from multitudes.scores.ensemble import CANDIDATES, average
 from multitudes.store import State, build
 from multitudes.types import PartitionModel, Predictions, Sparse
 
 AUTO = "auto"
 INITIAL = ("balanced", "random")
-CANDIDATES = 100  # labels each tree of an ensemble lists for the average
 ROUGH = 4.0  # tolerance of a matcher that only finds clusters, in those of the model's own
 
 

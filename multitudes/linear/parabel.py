@@ -17,12 +17,9 @@ from multitudes.linear.scoring import scoring
 from multitudes.linear.solver_config import SolverConfig
 from multitudes.linear.xr_linear import XRLinear
 from multitudes.metrics import precision_at_k
-from multitudes.scores.ensemble import average
+from multitudes.scores.ensemble import CANDIDATES, average
 from multitudes.store import State
 from multitudes.types import Predictions, Sparse
-
-# Labels each tree lists for the average; a label outside would need to lead in another tree.
-CANDIDATES = 100
 
 
 class Parabel(BaseEstimator):  # type: ignore[misc]

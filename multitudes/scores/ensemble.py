@@ -9,6 +9,9 @@ import numpy as np
 from multitudes.errors import DataError
 from multitudes.types import Predictions
 
+# Labels each model should list for the average; a label outside would need to lead in another.
+CANDIDATES = 100
+
 
 def average(predictions: Sequence[Predictions], *, top_k: int) -> Predictions:
     """Rank the labels of each instance by their mean score.
