@@ -3,26 +3,21 @@
 Kernels are sequential and release the GIL (``nogil=True``), and a `ThreadTeam` runs many calls at
 once. Compared with numba's own ``parallel=True``: calls may come from several Python threads at
 once (numba's default layer crashes then), a forked child stays usable, work is dealt out as threads
-get free, and compiling takes a fraction of the time. Code that does use numba's ``prange`` wraps it
-in `numba_threads`.
+get free, and compiling takes a fraction of the time.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Self, TypeVar
 
 from multitudes.errors import ConfigError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-# numba's workqueue layer must not be entered twice at a time; the others may, and lose little.
-_numba_lock = threading.RLock()
 
 
 def resolve_threads(n_threads: int | None) -> int:
@@ -83,19 +78,3 @@ class ThreadBuffers:
 
     def __reduce__(self) -> tuple[type[Self], tuple[()]]:
         return type(self), ()
-
-
-@contextmanager
-def numba_threads(n_threads: int | None) -> Iterator[int]:
-    """Set numba's own thread count for a `prange` kernel, one caller at a time."""
-    import numba
-
-    launched: int = vars(numba.config)["NUMBA_NUM_THREADS"]
-    wanted = min(resolve_threads(n_threads), launched)
-    with _numba_lock:
-        before = numba.get_num_threads()
-        numba.set_num_threads(wanted)
-        try:
-            yield wanted
-        finally:
-            numba.set_num_threads(before)

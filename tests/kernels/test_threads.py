@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from multitudes.errors import ConfigError
-from multitudes.kernels.threads import ThreadTeam, available_cores, numba_threads, resolve_threads
+from multitudes.kernels.threads import ThreadTeam, available_cores, resolve_threads
 
 
 def test_none_is_every_core():
@@ -41,12 +41,3 @@ def test_a_team_of_two_works_at_the_same_time():
 def test_an_error_reaches_the_caller(n_threads):
     with ThreadTeam(n_threads) as team, pytest.raises(ZeroDivisionError):
         team.map(lambda i: 1 // i, [1, 0, 2])
-
-
-def test_numba_threads_are_put_back():
-    import numba
-
-    before = numba.get_num_threads()
-    with numba_threads(1) as n_threads:
-        assert n_threads == numba.get_num_threads() == 1
-    assert numba.get_num_threads() == before
