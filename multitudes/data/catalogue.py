@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.data.catalogue_labels import Code, base_names, candidates, label_name, world
 from multitudes.data.catalogue_lines import Draws, draw_lines, line_texts
 from multitudes.data.dataset import Dataset
+from multitudes.data.grouping import merge_labels, random_groups
 from multitudes.errors import ConfigError
 from multitudes.types import IntArray, Sparse
 
@@ -241,12 +241,6 @@ def _groups(Y: sp.csr_array[Any], group_size: int, rng: np.random.Generator) -> 
     """Groups of lines dealt at random, with the counts of their members' labels."""
     if group_size == 1:
         return {}
-    n = int(Y.shape[0])
-    members: npt.NDArray[np.int64] = np.empty(n, np.int64)
-    members[rng.permutation(n)] = np.arange(n) // group_size
-    n_groups = int(members.max()) + 1
-    groups = sp.csr_array((np.ones(n, np.float32), (np.arange(n), members)), shape=(n, n_groups))
-    group_labels = sp.csr_array(groups.T @ Y)
-    group_labels.sort_indices()
-    names = [f"page {i + 1}" for i in range(n_groups)]
-    return {"groups": groups, "group_labels": group_labels, "group_names": names}
+    groups = random_groups(Y.shape[0], group_size, seed=rng)
+    names = [f"page {i + 1}" for i in range(groups.shape[1])]
+    return {"groups": groups, "group_labels": merge_labels(Y, groups), "group_names": names}

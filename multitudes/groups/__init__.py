@@ -1,0 +1,1 @@
+"""Instance labels from the labels of groups of instances (EAGLE)."""

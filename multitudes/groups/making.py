@@ -1,0 +1,106 @@
+"""Make grouped data of ordinary data, for study: random groups, clustered ones, and between.
+
+The three ways of grouping in the paper's experiments (section 7.2). Every instance is in exactly
+one group; `merge_labels` then forgets which member of a group carries which label.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize
+
+from multitudes.data.grouping import memberships, merge_labels, random_groups
+from multitudes.errors import ConfigError, DataError
+from multitudes.labels import build_tree
+from multitudes.linear.inputs import checked_count, checked_features
+
+__all__ = ["clustered_groups", "merge_labels", "noisy_groups", "random_groups"]
+
+
+def clustered_groups(
+    X: Any, depth: int, *, seed: int = 0, n_threads: int | None = None
+) -> sp.csr_array[Any]:
+    """Group similar instances: balanced spherical 2-means, applied `depth` times.
+
+    Parameters
+    ----------
+    X : CSR or array (n_instances, n_features)
+        Features; only directions count.
+    depth : int
+        The result has 2 ** depth groups, whose sizes differ by at most one. At least 0 (all
+        instances in one group), and so that no group is empty.
+    seed : int
+        Chooses the instances each 2-means starts from. Same seed, same groups, on any threads.
+    n_threads : int, optional
+        All cores by default.
+
+    Returns
+    -------
+    csr_array (n_instances, n_groups), float32
+        1 where an instance is in a group.
+
+    Notes
+    -----
+    The paper's k-means need not be balanced. Equal sizes keep the group size, which decides how
+    hard the problem is, the same in all groups.
+    """
+    return _cluster(checked_features(X), depth, seed, n_threads)
+
+
+def noisy_groups(
+    X: Any, depth: int, noise: float, *, seed: int = 0, n_threads: int | None = None
+) -> sp.csr_array[Any]:
+    """Group by clustering features that were mixed with noise (Figure 4c of the paper).
+
+    Parameters
+    ----------
+    X : CSR or array (n_instances, n_features)
+        Features; only directions count.
+    depth : int
+        As of `clustered_groups`.
+    noise : float
+        From 0, which is `clustered_groups`, to 1, which is random groups of the same sizes.
+    seed : int
+        Of the noise and of the clustering.
+    n_threads : int, optional
+        All cores by default.
+
+    Notes
+    -----
+    The paper does not say which noise. Here the noise of an instance is another instance, drawn
+    by a random permutation: it clusters as well as the signal, so groups go over from alike to
+    random evenly, and it is as sparse. Gaussian noise is dense, and in many dimensions changes
+    nothing until it drowns everything.
+    """
+    if isinstance(noise, bool) or not isinstance(noise, (int, float)) or not 0 <= noise <= 1:
+        raise ConfigError(f"noise must be a number from 0 to 1, got {noise!r}")
+    X = normalize(checked_features(X))
+    order = np.random.default_rng(checked_count(seed, "seed", at_least=0)).permutation(X.shape[0])
+    mixed = X if noise == 0 else sp.csr_array((1 - noise) * X + noise * X[order])
+    return _cluster(mixed, depth, seed, n_threads)
+
+
+def _cluster(X: Any, depth: int, seed: int, n_threads: int | None) -> sp.csr_array[Any]:
+    n_instances = int(X.shape[0])
+    if n_instances == 0:
+        raise DataError("X has no rows: there is nothing to group")
+    n_groups = 2 ** checked_count(depth, "depth", at_least=0)
+    if n_groups > n_instances:
+        raise ConfigError(
+            f"depth must be at most {n_instances.bit_length() - 1}, so that each of the "
+            f"2 ** depth groups has one of the {n_instances:,} instances, got {depth}"
+        )
+    tree = build_tree(
+        X,
+        branching=2,
+        max_leaf_size=-(-n_instances // n_groups),
+        seed=seed,
+        n_threads=n_threads,
+    )
+    group_of = np.empty(n_instances, np.int64)
+    for group in range(tree.n_leaves):
+        group_of[tree.labels_of_leaf(group)] = group
+    return memberships(group_of, tree.n_leaves)

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multitudes.data.grouping import merge_labels, random_groups
+from multitudes.errors import ConfigError, DataError
+
+
+@given(n=st.integers(1, 60), size=st.integers(1, 70), seed=st.integers(0, 5))
+def test_random_groups_cover_every_instance_once(n, size, seed):
+    groups = random_groups(n, size, seed=seed)
+    sizes = groups.sum(axis=0)
+    assert groups.shape == (n, -(-n // size))
+    assert groups.dtype == np.float32
+    assert (groups.sum(axis=1) == 1).all()
+    assert (sizes[:-1] == size).all()
+    assert 1 <= sizes[-1] <= size
+
+
+def test_random_groups_follow_the_seed():
+    first, again, other = (random_groups(100, 4, seed=seed) for seed in (1, 1, 2))
+    assert (first != again).nnz == 0
+    assert (first != other).nnz > 0
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, True])
+def test_a_size_must_be_a_whole_number(size):
+    with pytest.raises(ConfigError, match="size must be a whole number >= 1"):
+        random_groups(10, size, seed=0)
+
+
+def test_merging_counts_the_members_that_carry_a_label():
+    Y = sp.csr_array([[1, 0, 1], [1, 0, 0], [0, 0, 0]])
+    groups = sp.csr_array([[1, 0, 0], [1, 1, 0], [0, 1, 0]])  # the last group is empty
+    assert merge_labels(Y, groups).toarray().tolist() == [[2, 0, 1], [1, 0, 0], [0, 0, 0]]
+    as_set = merge_labels(Y, groups, as_counts=False)
+    assert as_set.toarray().tolist() == [[1, 0, 1], [1, 0, 0], [0, 0, 0]]
+
+
+@given(seed=st.integers(0, 30))
+def test_merging_equals_a_loop(seed):
+    rng = np.random.default_rng(seed)
+    Y, groups = (sp.random_array((12, 5), density=0.3, rng=rng, format="csr") for _ in range(2))
+    expected = np.zeros((5, 5))
+    for instance in range(12):
+        for group in np.flatnonzero(groups.toarray()[instance]):
+            for label in np.flatnonzero(Y.toarray()[instance]):
+                expected[group, label] += 1
+    merged = merge_labels(Y, groups)
+    assert merged.has_sorted_indices
+    assert (merged.toarray() == expected).all()
+    assert merged.sum() == pytest.approx((groups != 0).sum(axis=1) @ (Y != 0).sum(axis=1))
+
+
+def test_merging_needs_the_same_instances():
+    with pytest.raises(DataError, match="Y has 3 rows and groups has 2"):
+        merge_labels(sp.csr_array((3, 4)), sp.csr_array((2, 1)))
