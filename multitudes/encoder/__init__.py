@@ -1,0 +1,1 @@
+"""PRIME: a text encoder with label prototypes (torch)."""
