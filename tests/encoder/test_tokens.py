@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ def test_take_nothing():
 
 def test_shortened_keeps_the_separator():
     short = ROWS.shortened(3)
-    assert [short.ids[a:b].tolist() for a, b in zip(short.offsets, short.offsets[1:])] == [
+    assert [short.ids[a:b].tolist() for a, b in pairwise(short.offsets)] == [
         [5, 6, 7],
         [5, 7],
         [5, 8, 7],
