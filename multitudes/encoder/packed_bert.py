@@ -1,0 +1,183 @@
+"""The forward pass of a BERT encoder over packed texts: no padding between them.
+
+The parameters stay those of the transformers module, so that it trains, saves and loads as ever;
+only the way through them is ours. Linear layers see one row per real token. Attention runs per
+text: in a Triton kernel on CUDA for short texts, padded through PyTorch's own elsewhere.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from multitudes.encoder.tokens import PackedTokens
+
+SUPPORTED = ("BertModel",)
+
+
+class LayerWeights(NamedTuple):
+    """The parameters of one layer, as plain tensors: one compiled function serves all layers."""
+
+    qkv: torch.Tensor  # (3 d, d)
+    qkv_bias: torch.Tensor  # (3 d,)
+    out: torch.Tensor  # (d, d)
+    out_bias: torch.Tensor
+    norm: torch.Tensor  # (d,)
+    norm_bias: torch.Tensor
+    up: torch.Tensor  # (feed_forward, d)
+    up_bias: torch.Tensor
+    down: torch.Tensor  # (d, feed_forward)
+    down_bias: torch.Tensor
+    last_norm: torch.Tensor  # (d,)
+    last_norm_bias: torch.Tensor
+
+
+class Shape(NamedTuple):
+    """What a layer needs to know beside its weights."""
+
+    n_heads: int
+    epsilon: float
+    dropout: float  # of the hidden states, 0 outside training
+    attention_dropout: float
+    max_length: int
+    in_triton: bool
+
+
+def supports_packed(model: torch.nn.Module) -> bool:
+    """Whether `packed_bert_forward` knows the architecture: absolute positions and GELU."""
+    if type(model).__name__ not in SUPPORTED:
+        return False
+    config: Any = model.config
+    kind = getattr(config, "position_embedding_type", "absolute") or "absolute"
+    return bool(
+        config.hidden_act == "gelu"
+        and kind == "absolute"
+        and not getattr(config, "is_decoder", False)
+    )
+
+
+def packed_bert_forward(
+    model: Any, packed: PackedTokens, *, compiled: bool = False
+) -> torch.Tensor:
+    """Token states (n_tokens, d) of a packed batch; those of filling mean nothing.
+
+    Computes in the autocast type where autocast is on, else in the type of the weights.
+    """
+    device = packed.ids.device
+    kind = _compute_type(model, device)
+    config = model.config
+    shape = Shape(
+        n_heads=config.num_attention_heads,
+        epsilon=config.layer_norm_eps,
+        dropout=config.hidden_dropout_prob if model.training else 0.0,
+        attention_dropout=config.attention_probs_dropout_prob if model.training else 0.0,
+        max_length=packed.max_length,
+        in_triton=_in_triton(device, kind, config, packed.max_length),
+    )
+    layer = _compiled_layer() if compiled else bert_layer
+    with torch.autocast(device.type, enabled=False):
+        states = _embed(model.embeddings, packed, shape).to(kind)  # (n_tokens, d)
+        seeds = torch.randint(2**31, (config.num_hidden_layers, 1), device=device)
+        for i, module in enumerate(model.encoder.layer):
+            weights = _weights(module, kind)
+            states = layer(states, weights, packed.offsets, packed.texts, packed.positions,
+                           seeds[i], shape)  # fmt: skip
+    return states
+
+
+def _compute_type(model: Any, device: torch.device) -> torch.dtype:
+    if torch.is_autocast_enabled(device.type):
+        return torch.get_autocast_dtype(device.type)
+    kind: torch.dtype = model.embeddings.word_embeddings.weight.dtype
+    return kind
+
+
+def _in_triton(device: torch.device, kind: torch.dtype, config: Any, max_length: int) -> bool:
+    head_size = config.hidden_size // config.num_attention_heads
+    fits = head_size in (16, 32, 64, 128) and max_length <= 128
+    return device.type == "cuda" and kind != torch.float64 and fits
+
+
+def _embed(embeddings: Any, packed: PackedTokens, shape: Shape) -> torch.Tensor:
+    words = embeddings.word_embeddings(packed.ids)  # (n_tokens, d)
+    places = embeddings.position_embeddings(packed.positions)
+    states = words + places + embeddings.token_type_embeddings.weight[0]
+    norm = embeddings.LayerNorm
+    states = F.layer_norm(states, norm.normalized_shape, norm.weight, norm.bias, shape.epsilon)
+    return F.dropout(states, shape.dropout, training=shape.dropout > 0)
+
+
+def _weights(module: Any, kind: torch.dtype) -> LayerWeights:
+    inner, attention = module.attention.self, module.attention.output
+    parts = (inner.query, inner.key, inner.value)
+    return LayerWeights(
+        qkv=torch.cat([part.weight for part in parts]).to(kind),
+        qkv_bias=torch.cat([part.bias for part in parts]).to(kind),
+        out=attention.dense.weight.to(kind),
+        out_bias=attention.dense.bias.to(kind),
+        norm=attention.LayerNorm.weight.to(kind),
+        norm_bias=attention.LayerNorm.bias.to(kind),
+        up=module.intermediate.dense.weight.to(kind),
+        up_bias=module.intermediate.dense.bias.to(kind),
+        down=module.output.dense.weight.to(kind),
+        down_bias=module.output.dense.bias.to(kind),
+        last_norm=module.output.LayerNorm.weight.to(kind),
+        last_norm_bias=module.output.LayerNorm.bias.to(kind),
+    )
+
+
+def bert_layer(
+    states: torch.Tensor,
+    weights: LayerWeights,
+    offsets: torch.Tensor,
+    texts: torch.Tensor,
+    positions: torch.Tensor,
+    seeds: torch.Tensor,
+    shape: Shape,
+) -> torch.Tensor:
+    """One post-norm layer over (n_tokens, d) states."""
+    n_tokens, size = states.shape
+    qkv = F.linear(states, weights.qkv, weights.qkv_bias)  # (n_tokens, 3 d)
+    qkv = qkv.view(n_tokens, 3, shape.n_heads, size // shape.n_heads)
+    if shape.in_triton:
+        # Imported here: Triton exists only beside a CUDA build of torch.
+        from multitudes.encoder.short_attention import short_attention
+
+        mixed = short_attention(qkv, offsets, seeds, shape.max_length, shape.attention_dropout)
+    else:
+        mixed = padded_attention(qkv, offsets.shape[0] - 1, texts, positions, shape)
+    mixed = mixed.reshape(n_tokens, size)
+    training = shape.dropout > 0
+    change = F.dropout(F.linear(mixed, weights.out, weights.out_bias), shape.dropout, training)
+    states = F.layer_norm(states + change, (size,), weights.norm, weights.norm_bias, shape.epsilon)
+    hidden = F.gelu(F.linear(states, weights.up, weights.up_bias))  # (n_tokens, feed_forward)
+    change = F.dropout(F.linear(hidden, weights.down, weights.down_bias), shape.dropout, training)
+    return F.layer_norm(
+        states + change, (size,), weights.last_norm, weights.last_norm_bias, shape.epsilon
+    )
+
+
+def padded_attention(
+    qkv: torch.Tensor, n_texts: int, texts: torch.Tensor, positions: torch.Tensor, shape: Shape
+) -> torch.Tensor:
+    """Attention (n_tokens, n_heads, head_size) per text, padded for the time it takes."""
+    length = max(shape.max_length, 1)
+    # Filling is a text of its own, the last; all its tokens land on one place, and mean nothing.
+    padded = qkv.new_zeros((n_texts + 1, length, *qkv.shape[1:]))
+    padded[texts, positions] = qkv
+    real = torch.zeros((n_texts + 1, length), dtype=torch.bool, device=qkv.device)
+    real[texts, positions] = True
+    q, k, v = padded.permute(2, 0, 3, 1, 4)  # (n_texts + 1, n_heads, length, head_size) each
+    mixed = F.scaled_dot_product_attention(
+        q, k, v, attn_mask=real[:, None, None, :], dropout_p=shape.attention_dropout
+    )
+    return mixed.transpose(1, 2)[texts, positions]
+
+
+@functools.cache
+def _compiled_layer() -> Any:
+    """`bert_layer` compiled once for every size of batch; all layers share it."""
+    return torch.compile(bert_layer, dynamic=True)
