@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+import torch
+import transformers
 
 from multitudes.encoder.packed_bert import packed_bert_forward, supports_packed
 from multitudes.encoder.tokens import TokenRows, pack

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-pytest.importorskip("torch")
 pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
 
 CHECK = """

@@ -1,9 +1,6 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
-
-pytest.importorskip("torch")
 
 from multitudes.encoder.tokens import TokenRows, pack
 
