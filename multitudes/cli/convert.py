@@ -62,6 +62,7 @@ def convert(
     if source is None or target is None:
         raise ConfigError("convert needs two files: multitudes convert IN OUT")
     from multitudes import data, progress
+    from multitudes.data.write import left_behind
     from multitudes.tagger import parse_settings
 
     with progress.shown(not quiet):
@@ -72,6 +73,8 @@ def convert(
         with local_target(target) as file:
             data.write(dataset, file, format=to, options=writing)
     if not quiet:
+        for sentence in left_behind(dataset, target, writing):
+            remark(sentence)
         remark(f"{dataset!r}, written to {target}")
 
 

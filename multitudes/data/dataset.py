@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from multitudes.data.grouping import check_groups
 from multitudes.data.report import ReadReport
 from multitudes.errors import DataError
 from multitudes.types import Sparse
@@ -42,7 +43,7 @@ class Dataset:
     groups : CSR (n_instances, n_groups), optional
         1 where an instance belongs to a group; it may belong to several.
     group_labels : CSR (n_groups, n_labels), optional
-        How often each group lists a label.
+        How often each group lists a label: how many of its instances have it.
     group_names : sequence of str, optional
         The user's own group ids.
     filter_pairs : int array (n_pairs, 2), optional
@@ -106,6 +107,7 @@ class Dataset:
             raise DataError(
                 "group_labels need groups, the instances of each group; got group_labels alone"
             )
+        check_groups(self.groups, self.group_labels)
 
     def __len__(self) -> int:
         return int(self.Y.shape[0])

@@ -25,7 +25,7 @@ from multitudes.data.label_space import LabelSpace
 from multitudes.data.lines import line_blocks
 from multitudes.data.report import ErrorLog, excerpt
 from multitudes.data.table import ROWS_AT_ONCE, Table
-from multitudes.data.writing import check_writable, encoding_checked, label_rows
+from multitudes.data.writing import check_writable, encoding_checked, label_rows, writes_labels
 from multitudes.progress import track
 
 
@@ -161,7 +161,9 @@ def write_delimited(
     """
     texts = check_writable(dataset, "csv")
     delimiter = options.delimiter or ("\t" if _is_tsv(path) else ",")
-    names = ["text", "labels"]
+    names = ["text"]
+    if writes_labels(dataset):
+        names.append("labels")
     if dataset.uids is not None:
         names.insert(0, "uid")
     if dataset.groups is not None:
@@ -188,7 +190,9 @@ def write_delimited(
 def _fields(
     dataset: Dataset, text: str, row: int, labels: list[Any], options: WriteOptions
 ) -> list[str]:
-    fields = [text, join_labels(labels, options.label_separator)]
+    fields = [text]
+    if writes_labels(dataset):
+        fields.append(join_labels(labels, options.label_separator))
     if dataset.uids is not None:
         fields.insert(0, dataset.uids[row])
     if dataset.groups is not None:

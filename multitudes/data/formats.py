@@ -40,6 +40,7 @@ FORMAT_SUFFIXES = {
     ".svmlight": "sparse-text",
     ".npz": "npz",
 }
+FEATURE_FORMATS = ("sparse-text", "npz")
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,9 @@ class ReadOptions(Config):
     split: str = setting("trn", "Which part of a folder to read: trn, tst, dev or another name.")
     group_labels: str | None = setting(
         None, "Path of a JSON lines file with the labels of each group."
+    )
+    instance_groups: str | None = setting(
+        None, "Path of a JSON lines file with the groups of each instance, for features."
     )
     require_labels: bool = setting(False, "Refuse a file that has no labels field.")
     unknown_labels: str = setting(
@@ -131,6 +135,9 @@ class WriteOptions(Config):
     split: str = setting("trn", "Which part of a folder to write: trn, tst, dev or another name.")
     group_labels: str | None = setting(
         None, "Path to write the labels of each group to, as JSON lines."
+    )
+    instance_groups: str | None = setting(
+        None, "Path to write the groups of each instance to, as JSON lines, for features."
     )
     compression: str = setting(
         "none",

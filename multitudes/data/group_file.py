@@ -25,7 +25,7 @@ from multitudes.errors import DataError
 def read_groups(options: ReadOptions, numbering: LabelNumbering, log: ErrorLog) -> Groups:
     """The groups of `options.group_labels`, in its order; no groups where that is None.
 
-    Labels enter the same numbering as the instances' own.
+    Labels enter the numbering, which may be that of the instances' own.
     """
     if options.group_labels is None:
         return Groups()
@@ -41,7 +41,7 @@ def read_groups(options: ReadOptions, numbering: LabelNumbering, log: ErrorLog) 
         labels.add(numbering.encode(record["labels"]), [record["labels"]])
     if not names:
         raise DataError(f"{path} holds no groups")
-    return Groups(names, labels)
+    return Groups(names, labels, numbering)
 
 
 def _problem(

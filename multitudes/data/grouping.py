@@ -1,10 +1,11 @@
-"""Group instances at random, and merge the labels of each group's members."""
+"""Groups of instances as matrices: make them at random, merge their labels, check them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
@@ -82,6 +83,40 @@ def merge_labels(Y: Sparse, groups: Sparse, *, as_counts: bool = True) -> sp.csr
     if not as_counts:
         merged.data.fill(1)
     return merged
+
+
+def check_groups(groups: Sparse | None, group_labels: Sparse | None) -> None:
+    """Refuse memberships other than 0 and 1, and counts that are no whole numbers >= 0.
+
+    Parameters
+    ----------
+    groups : CSR (n_instances, n_groups), optional
+    group_labels : CSR (n_groups, n_labels), optional
+    """
+    if groups is not None:
+        bad = (groups.data != 0) & (groups.data != 1)
+        if bad.any():
+            row, column, value = _first(groups, bad)
+            raise DataError(
+                f"groups must hold 1 where an instance is in a group, got {value:g} for instance "
+                f"{row} and group {column}"
+            )
+    if group_labels is not None:
+        bad = (group_labels.data < 0) | (group_labels.data != np.rint(group_labels.data))
+        if bad.any():
+            row, column, value = _first(group_labels, bad)
+            raise DataError(
+                "group_labels must hold how many instances of a group have a label, whole numbers "
+                f">= 0, got {value:g} for group {row} and label {column}: write 1 where only the "
+                "set of labels is known"
+            )
+
+
+def _first(matrix: Sparse, marked: npt.NDArray[np.bool_]) -> tuple[int, int, float]:
+    """(row, column, value) of the first marked entry of a CSR matrix."""
+    at = int(np.argmax(marked))
+    row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
+    return row, int(matrix.indices[at]), float(matrix.data[at])
 
 
 def _ones(matrix: Sparse) -> Sparse:

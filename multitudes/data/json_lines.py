@@ -21,7 +21,7 @@ from multitudes.data.lines import Block, line_blocks
 from multitudes.data.record_fields import RecordFields
 from multitudes.data.records import Columns, Records
 from multitudes.data.report import ErrorLog
-from multitudes.data.writing import check_writable, encoding_checked, label_rows
+from multitudes.data.writing import check_writable, encoding_checked, label_rows, writes_labels
 from multitudes.progress import track
 
 # A block and the objects made of it should stay in the processor's cache: 2 MB halves the speed.
@@ -54,10 +54,16 @@ def read_json_lines(
 class JsonLinesReader:
     """Reads one file: most blocks at once, blocks with anything unusual line by line."""
 
-    def __init__(self, path: Path, options: ReadOptions, numbering: LabelNumbering) -> None:
+    def __init__(
+        self,
+        path: Path,
+        options: ReadOptions,
+        numbering: LabelNumbering,
+        group_numbering: LabelNumbering | None = None,
+    ) -> None:
         self.path, self.options = path, options
         self.log = ErrorLog(options.on_error)
-        groups = read_groups(options, numbering, self.log)
+        groups = read_groups(options, group_numbering or numbering, self.log)
         self.records = Records(path, self.log, numbering, groups)
         self.fields = RecordFields(options, self.records)
         self.n_rows = 0  # rows of the file so far, skipped ones included
@@ -165,7 +171,8 @@ def _record(dataset: Dataset, text: str, row: int, labels: list[Any]) -> dict[st
     if dataset.uids is not None:
         record["uid"] = dataset.uids[row]
     record["text"] = text
-    record["labels"] = labels
+    if writes_labels(dataset):
+        record["labels"] = labels
     if dataset.groups is not None:
         record["group"] = dataset.group_names_of(row)
     return record

@@ -102,9 +102,11 @@ def relabel(dataset: Dataset, space: LabelSpace, *, unknown_labels: str = "drop"
 
 
 def _with_unknown(dataset: Dataset, target: IntArray, unknown_labels: str) -> ReadReport | None:
-    lost = np.flatnonzero(
-        (target < 0) & (np.bincount(dataset.Y.indices, minlength=len(target)) > 0)
-    )
+    listed = [m for m in (dataset.Y, dataset.group_labels) if m is not None]
+    used = np.zeros(len(target), np.int64)
+    for matrix in listed:
+        used += np.bincount(matrix.indices, minlength=len(target))
+    lost = np.flatnonzero((target < 0) & (used > 0))
     if not len(lost):
         return dataset.report
     names = tuple(dataset.label_name(int(label)) for label in lost[:N_EXAMPLES])
@@ -113,9 +115,12 @@ def _with_unknown(dataset: Dataset, target: IntArray, unknown_labels: str) -> Re
             f"{len(lost):,} of the file's labels are not in the label space (the first: "
             f"{names[0]!r}): add them to it, or drop them with unknown_labels='drop'"
         )
-    count = int(np.isin(dataset.Y.indices, lost).sum())
+    count = int(used[lost].sum())
+    report = dataset.report or ReadReport()
     return dataclasses.replace(
-        dataset.report or ReadReport(), unknown_labels=count, unknown_label_examples=names
+        report,
+        unknown_labels=report.unknown_labels + count,
+        unknown_label_examples=(*report.unknown_label_examples, *names)[:N_EXAMPLES],
     )
 
 

@@ -54,9 +54,12 @@ def read_lf(
     file = find_split(path, options.split) if path.is_dir() else path
     label_file = find_label_file(file.parent)
     space = None if label_file is None else read_label_file(label_file)
-    # A file of names beside a label file numbers its own names: ids alone refer to lines.
-    numbering = LabelNumbering(options, space, for_ids_only=True)
-    reader = JsonLinesReader(file, options, numbering)
+    # A file of names beside a label file numbers its own names: ids alone refer to lines. With a
+    # file of groups both mean the label file's, whichever of names and ids either of them has.
+    grouped = options.group_labels is not None and space is not None
+    numbering = LabelNumbering(options, space, for_ids_only=not grouped)
+    of_groups = LabelNumbering(options, space) if grouped else None
+    reader = JsonLinesReader(file, options, numbering, of_groups)
     dataset = reader.read()
     filter_file = _filter_file(file.parent, split_of(uncompressed_stem(file)))
     if filter_file is not None and numbering.kind != "names":

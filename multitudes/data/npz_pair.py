@@ -22,6 +22,7 @@ import scipy.sparse as sp
 
 from multitudes.data.compression import open_write
 from multitudes.data.dataset import Dataset
+from multitudes.data.feature_groups import with_groups
 from multitudes.data.formats import DEFAULT_READ, DEFAULT_WRITE, ReadOptions, WriteOptions
 from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.names_beside import NamesBeside, write_names
@@ -53,6 +54,7 @@ def read_npz_pair(
     _check_columns(x_path, X, options.n_features, "n_features")
     _check_columns(y_path, Y, options.n_labels, "n_labels")
     dataset = NamesBeside.of(x_path.parent).dataset(X, Y)
+    dataset = with_groups(dataset, options, n_labels=dataset.n_labels)
     if labels is None:
         return dataset
     return relabel(dataset, labels, unknown_labels=options.unknown_labels)

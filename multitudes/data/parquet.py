@@ -15,7 +15,13 @@ from multitudes.data.dataset import Dataset
 from multitudes.data.formats import DEFAULT_READ, DEFAULT_WRITE, ReadOptions, WriteOptions
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.table import ROWS_AT_ONCE, Table
-from multitudes.data.writing import check_writable, encoding_checked, label_rows, writes_names
+from multitudes.data.writing import (
+    check_writable,
+    encoding_checked,
+    label_rows,
+    writes_labels,
+    writes_names,
+)
 from multitudes.errors import DataError, require
 from multitudes.progress import track
 
@@ -157,10 +163,9 @@ def write_parquet(
     ):
         for start in range(0, len(dataset), _ROWS_PER_GROUP):
             rows = range(start, min(start + _ROWS_PER_GROUP, len(dataset)))
-            columns: dict[str, Any] = {
-                "text": texts[start : rows.stop],
-                "labels": label_rows(dataset, rows, options.label_kind),
-            }
+            columns: dict[str, Any] = {"text": texts[start : rows.stop]}
+            if writes_labels(dataset):
+                columns["labels"] = label_rows(dataset, rows, options.label_kind)
             if dataset.uids is not None:
                 columns["uid"] = dataset.uids[start : rows.stop]
             if dataset.groups is not None:
@@ -172,7 +177,9 @@ def write_parquet(
 
 def _schema(dataset: Dataset, options: WriteOptions, pa: Any) -> Any:
     label = pa.string() if writes_names(dataset, options.label_kind) else pa.int64()
-    columns = [("text", pa.string()), ("labels", pa.list_(label))]
+    columns = [("text", pa.string())]
+    if writes_labels(dataset):
+        columns.append(("labels", pa.list_(label)))
     if dataset.uids is not None:
         columns.insert(0, ("uid", pa.string()))
     if dataset.groups is not None:

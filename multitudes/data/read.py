@@ -10,6 +10,7 @@ from typing import cast
 
 from multitudes.data.dataset import Dataset
 from multitudes.data.detect import detect, known_format
+from multitudes.data.feature_groups import check_instance_groups
 from multitudes.data.formats import DEFAULT_READ, ReadOptions
 from multitudes.data.label_space import LabelSpace
 
@@ -63,6 +64,7 @@ def read(
         format = known_format(format)
     if format == "tsv" and options.delimiter is None:
         options = dataclasses.replace(options, delimiter="\t")
+    check_instance_groups(options.instance_groups, format)
     space = LabelSpace.of(labels) if isinstance(labels, Dataset) else labels
     module, name = READERS[format]
     reader = cast(Callable[..., Dataset], getattr(importlib.import_module(module), name))

@@ -63,7 +63,7 @@ class RecordFields:
             if not isinstance(text, str):
                 return f"{name!r} is not a text (got {excerpt(text)}); expected a string"
         labels = None if layout.labels is None else record[layout.labels]
-        groups = None if layout.group is None else _group_names(record[layout.group])
+        groups = None if layout.group is None else group_names(record[layout.group])
         problem = (
             self._unlike_the_first(layout, record)
             or self._label_problem(layout.labels, labels)
@@ -147,7 +147,7 @@ class RecordFields:
             values = None if not layout.group else list(map(itemgetter(layout.group), records))
         except KeyError:
             return None
-        groups = None if values is None else list(map(_group_names, values))
+        groups = None if values is None else list(map(group_names, values))
         if not all(_all_are(str, column) for column in texts):
             return None
         if uids is not None and not _all_are(str, uids):
@@ -187,7 +187,7 @@ def _all_are(kind: type, values: Iterable[Any]) -> bool:
     return set(map(type, values)) == {kind}
 
 
-def _group_names(value: Any) -> list[str] | str:
+def group_names(value: Any) -> list[str] | str:
     """Group ids as names, from one id or a list of them, or what is wrong with them."""
     values = value if isinstance(value, list) else [value]
     for one in values:

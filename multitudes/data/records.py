@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from multitudes.data.dataset import Dataset
 from multitudes.data.formats import ReadOptions
 from multitudes.data.label_numbering import LabelNumbering
-from multitudes.data.report import ErrorLog, excerpt
+from multitudes.data.report import N_EXAMPLES, ErrorLog, ReadReport, excerpt
 from multitudes.errors import DataError
 from multitudes.types import IntArray
 
@@ -72,9 +72,15 @@ class Ragged:
 class Groups:
     """The groups of a file: numbered as they appear, or fixed by a groups file."""
 
-    def __init__(self, names: Iterable[str] = (), labels: Ragged | None = None) -> None:
+    def __init__(
+        self,
+        names: Iterable[str] = (),
+        labels: Ragged | None = None,
+        numbering: LabelNumbering | None = None,
+    ) -> None:
         self.index = {name: number for number, name in enumerate(names)}
         self.labels = labels
+        self.numbering = numbering
 
     def problem(self, names: Sequence[str]) -> str | None:
         """Why an instance cannot be in these groups; None if it can."""
@@ -145,11 +151,7 @@ class Records:
             group_labels=None
             if labels_of_groups is None
             else labels_of_groups.to_csr(n_labels, counted=True),
-            report=dataclasses.replace(
-                self.log.report(),
-                unknown_labels=self.numbering.n_unknown,
-                unknown_label_examples=tuple(self.numbering.unknown_examples),
-            ),
+            report=report_of(self.log, self.numbering, self.groups.numbering),
         )
 
     def _check(self, options: ReadOptions) -> None:
@@ -162,3 +164,14 @@ class Records:
                 f"{self.path} has no labels; expected a field or column named 'labels': name "
                 "another with label_column"
             )
+
+
+def report_of(log: ErrorLog, *numberings: LabelNumbering | None) -> ReadReport:
+    """What was left out of a file and the files that belong to it."""
+    different = [n for n in dict.fromkeys(numberings) if n is not None]
+    examples = chain.from_iterable(numbering.unknown_examples for numbering in different)
+    return dataclasses.replace(
+        log.report(),
+        unknown_labels=sum(numbering.n_unknown for numbering in different),
+        unknown_label_examples=tuple(dict.fromkeys(examples))[:N_EXAMPLES],
+    )

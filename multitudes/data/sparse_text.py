@@ -26,6 +26,7 @@ import scipy.sparse as sp
 
 from multitudes.data.compression import open_write
 from multitudes.data.dataset import Dataset
+from multitudes.data.feature_groups import with_groups
 from multitudes.data.formats import DEFAULT_READ, DEFAULT_WRITE, ReadOptions, WriteOptions
 from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.lines import Block, line_blocks
@@ -95,7 +96,7 @@ def read_sparse_text(
         reader.feed(block)
     if reader is None:
         raise DataError(f"{path} holds no line within max_line_bytes ({options.max_line_bytes:,})")
-    dataset = reader.dataset()
+    dataset = with_groups(reader.dataset(), options, n_labels=reader.n_labels)
     if labels is None:
         return dataset
     return relabel(dataset, labels, unknown_labels=options.unknown_labels)

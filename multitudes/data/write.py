@@ -11,7 +11,14 @@ from typing import cast
 from multitudes.data.compression import uncompressed_suffix
 from multitudes.data.dataset import Dataset
 from multitudes.data.detect import known_format
-from multitudes.data.formats import DEFAULT_WRITE, FORMAT_SUFFIXES, FORMATS, WriteOptions
+from multitudes.data.feature_groups import check_instance_groups, write_instance_groups
+from multitudes.data.formats import (
+    DEFAULT_WRITE,
+    FEATURE_FORMATS,
+    FORMAT_SUFFIXES,
+    FORMATS,
+    WriteOptions,
+)
 from multitudes.data.group_file import write_groups
 from multitudes.errors import DataError
 
@@ -24,7 +31,6 @@ WRITERS = {
     "sparse-text": ("multitudes.data.sparse_text", "write_sparse_text"),
     "npz": ("multitudes.data.npz_pair", "write_npz_pair"),
 }
-FEATURE_FORMATS = ("sparse-text", "npz")
 
 
 def write(
@@ -57,6 +63,7 @@ def write(
             f"cannot write texts as {format}, which holds features; expected a Dataset with X: "
             "turn the texts into features first, or write JSON lines, CSV, Parquet or LF"
         )
+    check_instance_groups(options.instance_groups, format)
     if not path.absolute().parent.is_dir():
         raise DataError(f"cannot write {path}: the folder {path.parent} does not exist: make it")
     if format == "tsv" and options.delimiter is None:
@@ -64,8 +71,22 @@ def write(
     module, name = WRITERS[format]
     writer = cast(Callable[..., None], getattr(importlib.import_module(module), name))
     writer(dataset, path, options)
+    if options.instance_groups is not None:
+        write_instance_groups(dataset, options.instance_groups)
     if options.group_labels is not None:
-        write_groups(dataset, options.group_labels, options)
+        # Instances of the LF layout have ids, so their groups do, too.
+        kind = "ids" if format == "lf" else options.label_kind
+        write_groups(dataset, options.group_labels, dataclasses.replace(options, label_kind=kind))
+
+
+def left_behind(dataset: Dataset, path: str | Path, options: WriteOptions) -> list[str]:
+    """What `write` would not write of a Dataset's groups, a sentence each that says how to."""
+    sentences = []
+    if dataset.groups is not None and dataset.texts is None and options.instance_groups is None:
+        sentences.append("the groups of instances stay behind: set instance_groups to a file")
+    if dataset.group_labels is not None and options.group_labels is None:
+        sentences.append("the labels of groups stay behind: set group_labels to a file")
+    return [f"{path}: {sentence}" for sentence in sentences]
 
 
 def _format_of(path: Path, dataset: Dataset) -> str:

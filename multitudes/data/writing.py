@@ -45,6 +45,11 @@ def writes_names(dataset: Dataset, label_kind: str) -> bool:
     return label_kind == "names" or (label_kind == "auto" and dataset.label_names is not None)
 
 
+def writes_labels(dataset: Dataset) -> bool:
+    """Whether instances are written with a field for labels: not where only groups have any."""
+    return dataset.groups is None or bool(dataset.Y.nnz)
+
+
 def label_rows(dataset: Dataset, rows: range, label_kind: str) -> list[list[Any]]:
     """The labels of consecutive instances, as names or as ids."""
     as_names = writes_names(dataset, label_kind)

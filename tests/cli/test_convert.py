@@ -47,3 +47,21 @@ def test_list_settings(cli):
     result = cli("convert", "--list-settings")
     for name in ("json-lines", "text_column", "compression"):
         assert name in result.out
+
+
+def test_groups_are_kept_and_what_stays_behind_is_said(cli, tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"text": "a", "group": ["g", "h"]}\n')
+    (tmp_path / "groups.jsonl").write_text(
+        '{"group": "h", "labels": ["x", "x"]}\n{"group": "g", "labels": []}\n'
+    )
+    arguments = (
+        "convert", tmp_path / "in.jsonl", tmp_path / "out.csv",
+        "--read", f"group_labels={tmp_path / 'groups.jsonl'}",
+    )  # fmt: skip
+    assert "the labels of groups stay behind: set group_labels" in cli(*arguments).err
+    result = cli(*arguments, "--write", f"group_labels={tmp_path / 'copy.jsonl'}")
+    assert "stay behind" not in result.err
+    assert (tmp_path / "out.csv").read_text() == '"text","group"\n"a","h;g"\n'
+    assert (tmp_path / "copy.jsonl").read_text() == (
+        '{"group":"h","labels":["x","x"]}\n{"group":"g","labels":[]}\n'
+    )

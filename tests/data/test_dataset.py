@@ -144,6 +144,22 @@ ONE = csr([[1.0, 0.0]])
         ({"texts": ["a"], "label_names": ["x"]}, r"one entry per label \(2\), got 1"),
         ({"texts": ["a"], "group_labels": ONE}, "group_labels need groups"),
         (
+            {"texts": ["a"], "groups": csr([[0, 2]])},
+            "groups must hold 1 .* got 2 for instance 0 and group 1",
+        ),
+        (
+            {"texts": ["a"], "groups": csr([[1]]), "group_labels": csr([[0, -1]])},
+            "whole numbers >= 0, got -1 for group 0 and label 1",
+        ),
+        (
+            {"texts": ["a"], "groups": csr([[1]]), "group_labels": csr([[0.5, 0]])},
+            "whole numbers >= 0, got 0.5 for group 0 and label 0",
+        ),
+        (
+            {"texts": ["a"], "groups": csr([[1]]), "group_labels": csr([[float("nan"), 0]])},
+            "group_labels must be finite",
+        ),
+        (
             {"texts": ["a"], "groups": csr([[1]]), "group_labels": csr([[1, 1, 1]])},
             r"group_labels must have one column per label \(2\), got 3",
         ),

@@ -85,3 +85,39 @@ def test_bad_groups_can_be_skipped(instances: Path, tmp_path: Path) -> None:
 def test_there_must_be_labels_to_write(instances: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has no group_labels"):
         write(read(instances), tmp_path / "o.csv", options=WriteOptions(group_labels="x.jsonl"))
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.tsv", "out.parquet", "out"])
+def test_every_format_of_texts_keeps_groups(instances: Path, tmp_path: Path, name: str) -> None:
+    dataset = read(instances, options=options(tmp_path, GROUPS))
+    groups = str(tmp_path / "out_groups.jsonl")
+    write(dataset, tmp_path / name, options=WriteOptions(group_labels=groups))
+    again = read(tmp_path / name, options=ReadOptions(group_labels=groups))
+    for matrix in ("Y", "groups", "group_labels"):
+        before, after = getattr(dataset, matrix), getattr(again, matrix)
+        assert before.toarray().tolist() == after.toarray().tolist()
+    assert again.group_names == dataset.group_names
+    assert again.label_names == dataset.label_names
+
+
+def test_without_labels_of_their_own_instances_are_written_without(
+    instances: Path, tmp_path: Path
+) -> None:
+    write(read(instances, options=options(tmp_path, GROUPS)), tmp_path / "out.jsonl")
+    assert "labels" not in (tmp_path / "out.jsonl").read_text()
+    write(read(instances, options=options(tmp_path, GROUPS)), tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().startswith('"text","group"\n')
+
+
+def test_groups_of_a_folder_may_name_its_labels(tmp_path: Path) -> None:
+    (tmp_path / "trn.jsonl").write_text('{"title": "a", "labels": [1], "group": "g"}\n')
+    (tmp_path / "lbl.jsonl").write_text('{"title": "x"}\n{"title": "y"}\n')
+    dataset = read(
+        tmp_path, options=options(tmp_path, '{"group": "g", "labels": ["y", "nowhere"]}\n')
+    )
+    assert dataset.label_names == ("x", "y")
+    assert dataset.group_labels is not None
+    assert dataset.group_labels.toarray().tolist() == [[0, 1]]
+    assert dataset.Y.toarray().tolist() == [[0, 1]]
+    assert dataset.report is not None
+    assert dataset.report.unknown_labels == 1

@@ -1,0 +1,123 @@
+"""Groups of instances that are features: formats of numbers have no place for a group's id.
+
+A JSON lines file beside them says it, a line per instance in their order::
+
+    {"group": "order-1"}
+    {"group": ["order-1", "order-2"]}
+    {}
+
+and a second one lists the labels of each group, as for texts (`group_file`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import chain
+from pathlib import Path
+
+import orjson
+import scipy.sparse as sp
+
+from multitudes.data.compression import open_write
+from multitudes.data.dataset import Dataset
+from multitudes.data.formats import FEATURE_FORMATS, ReadOptions
+from multitudes.data.group_file import read_groups
+from multitudes.data.json_objects import json_objects
+from multitudes.data.label_numbering import LabelNumbering
+from multitudes.data.label_space import LabelSpace
+from multitudes.data.record_fields import GROUPS, group_names
+from multitudes.data.records import Groups, Ragged, report_of
+from multitudes.data.report import ErrorLog
+from multitudes.data.writing import encoding_checked
+from multitudes.errors import ConfigError, DataError
+
+
+def with_groups(dataset: Dataset, options: ReadOptions, *, n_labels: int | None) -> Dataset:
+    """The Dataset with the groups that `options` names, or as it is where it names none.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Features.
+    options : ReadOptions
+        `instance_groups`, `group_labels` and `group_column` matter here.
+    n_labels : int, optional
+        The size of the label space, where the file fixes it; otherwise groups may go beyond it.
+    """
+    if options.instance_groups is None:
+        if options.group_labels is not None:
+            raise DataError(
+                f"{options.group_labels} lists the labels of groups, but nothing says which "
+                "instances are in a group: name a file of a line per instance, "
+                '{"group": id}, with instance_groups'
+            )
+        return dataset
+    # A line that is left out would shift the groups of all that follow.
+    log = ErrorLog("raise")
+    space = None if dataset.label_names is None else LabelSpace.of(dataset)
+    numbering = LabelNumbering(dataclasses.replace(options, n_labels=n_labels), space)
+    groups = read_groups(options, numbering, log)
+    memberships = _memberships(Path(options.instance_groups), options, groups, log)
+    _check_rows(dataset, memberships, options)
+    width = max(dataset.n_labels, numbering.result()[0])
+    Y = sp.csr_array((dataset.Y.data, dataset.Y.indices, dataset.Y.indptr), (len(dataset), width))
+    labels = groups.labels
+    unknown = report_of(log, numbering)
+    report = dataset.report or unknown
+    return dataclasses.replace(
+        dataset,
+        Y=Y,
+        groups=memberships.to_csr(len(groups.index)),
+        group_names=tuple(groups.index),
+        group_labels=None if labels is None else labels.to_csr(width, counted=True),
+        report=dataclasses.replace(
+            report,
+            unknown_labels=unknown.unknown_labels,
+            unknown_label_examples=unknown.unknown_label_examples,
+        ),
+    )
+
+
+def check_instance_groups(path: str | None, format: str) -> None:
+    """Refuse a file of groups for a format that has a place for them itself."""
+    if path is not None and format not in FEATURE_FORMATS:
+        raise ConfigError(
+            f"instance_groups is for {' and '.join(FEATURE_FORMATS)}, got {path!r} for {format}, "
+            "in which an instance names its groups itself (group_column): leave it out"
+        )
+
+
+def _memberships(path: Path, options: ReadOptions, groups: Groups, log: ErrorLog) -> Ragged:
+    """The group numbers of each line; the groups it names must be those of the groups file."""
+    fields = GROUPS if options.group_column is None else (options.group_column,)
+    rows: list[list[str]] = []
+    for line, record in json_objects(path, log, max_line_bytes=options.max_line_bytes):
+        names = group_names(next((record[name] for name in fields if name in record), []))
+        problem = names if isinstance(names, str) else groups.problem(names)
+        if problem is not None:
+            log.bad_line(f"{path}:{line}: {problem}")
+        rows.append(list(names))
+    memberships = Ragged()
+    memberships.add(groups.encode(chain.from_iterable(rows)), rows)
+    return memberships
+
+
+def _check_rows(dataset: Dataset, memberships: Ragged, options: ReadOptions) -> None:
+    n_rows = len(memberships.counts[0])
+    if n_rows != len(dataset):
+        skipped = 0 if dataset.report is None else dataset.report.skipped
+        raise DataError(
+            f"{options.instance_groups} has {n_rows:,} lines, but there are {len(dataset):,} "
+            "instances; expected a line per instance, {} for one without a group"
+            + (f": {skipped:,} bad lines were skipped, correct those" if skipped else "")
+        )
+
+
+def write_instance_groups(dataset: Dataset, path: str | Path) -> None:
+    """Write the groups of each instance, a line each."""
+    if dataset.groups is None:
+        raise DataError(f"cannot write {path}: the Dataset has no groups; leave the setting out")
+    with open_write(path) as stream, encoding_checked(path):
+        for row in range(len(dataset)):
+            record = {"group": dataset.group_names_of(row)}
+            stream.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
