@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import orjson
-
 from multitudes.errors import StoreError
 from multitudes.store.damage import damaged
 
 
 def write_strings(path: Path, strings: Sequence[str]) -> None:
     """Write one JSON string a line; newlines inside a string are escaped by JSON."""
+    import orjson  # here: models that hold no strings need it not
+
     with path.open("wb") as file:
         for number, string in enumerate(strings):
             if not isinstance(string, str):
@@ -31,6 +31,8 @@ def write_strings(path: Path, strings: Sequence[str]) -> None:
 
 def read_strings(path: Path, expected: int) -> list[str]:
     """Read a list of `expected` strings."""
+    import orjson
+
     content = path.read_bytes()
     if content and not content.endswith(b"\n"):
         raise damaged(path, "its last line is cut off")
