@@ -54,12 +54,30 @@ def pifa(X: Any, Y: Sparse, *, n_threads: int | None = None) -> Any:
             "X and Y must have one row per instance: "
             f"X is {getattr(X, 'shape', type(X).__name__)}, Y is {Y.shape}"
         )
-    by_label = _normalised_rows(Y).tocsc()  # column l: the instances of label l
+    return weighted_sums(X, _normalised_rows(Y).tocsc(), n_threads=n_threads)
+
+
+def weighted_sums(X: Any, weights: Sparse, *, n_threads: int | None = None) -> Any:
+    """For each label the weighted sum of its instances, L2-normalised.
+
+    Parameters
+    ----------
+    X : CSR or float array (n_instances, n_features)
+    weights : CSC (n_instances, n_labels), float32
+        Column l: the instances of label l and how much each counts.
+    n_threads : int, optional
+        All cores by default. The result is the same for any number.
+
+    Returns
+    -------
+    CSR (n_labels, n_features), float32, sorted indices
+        A dense float32 array where X is dense.
+    """
     is_sparse = sp.issparse(X)
     if not is_sparse:
-        dense = by_label.T @ np.asarray(X, dtype=np.float32)
+        dense = weights.T @ np.asarray(X, dtype=np.float32)
         return _normalised_dense(dense)
-    return _sum_sparse(_csr(X), by_label, n_threads)
+    return _sum_sparse(_csr(X), weights, n_threads)
 
 
 def pii(Y: Sparse) -> sp.csr_array[Any]:

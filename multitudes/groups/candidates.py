@@ -1,0 +1,182 @@
+"""Which instances could carry each label of each group; checked once at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from multitudes.data.grouping import check_groups
+from multitudes.errors import DataError
+from multitudes.kernels.rows import SparseRows
+from multitudes.kernels.threads import ThreadTeam
+from multitudes.linear.inputs import checked_features
+from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
+
+Result = TypeVar("Result")
+
+# Places that one task works on, about: the same blocks for any number of threads.
+BLOCK = 1 << 17
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The members of each (label, group) pair, label by label.
+
+    The *places* of a pair are the members of its group; those of all pairs, one after the other,
+    are what scores are computed for.
+
+    Parameters
+    ----------
+    n_instances : int
+    group_indptr : int64 array (n_groups + 1,)
+        Where each group's members begin.
+    members : int32 array (n_memberships,)
+        Instances, ascending within a group.
+    label_indptr : int64 array (n_labels + 1,)
+        Where each label's pairs begin.
+    pair_group : int32 array (n_pairs,)
+        Groups, ascending within a label.
+    pair_count : int32 array (n_pairs,)
+        How often the group lists the label.
+    """
+
+    n_instances: int
+    group_indptr: IntArray
+    members: LabelArray
+    label_indptr: IntArray
+    pair_group: LabelArray
+    pair_count: LabelArray
+
+    @property
+    def n_labels(self) -> int:
+        """Labels, with and without groups."""
+        return len(self.label_indptr) - 1
+
+    @property
+    def n_groups(self) -> int:
+        """Groups, with and without members."""
+        return len(self.group_indptr) - 1
+
+    @property
+    def largest_group(self) -> int:
+        """Members of the largest group."""
+        return int(np.diff(self.group_indptr).max(initial=0))
+
+    def label_places(self) -> IntArray:
+        """Where each label's places begin, (n_labels + 1,)."""
+        sizes = np.diff(self.group_indptr)[self.pair_group]
+        return np.concatenate([[0], np.cumsum(sizes)])[self.label_indptr]
+
+    def over_blocks(
+        self, work: Callable[[Block], Result], *, n_threads: int | None = None
+    ) -> list[Result]:
+        """Do some work for blocks of labels, on threads; results in the order of the labels."""
+        places = self.label_places()
+        bounds = np.searchsorted(places, np.arange(0, places[-1] + BLOCK, BLOCK))
+        bounds = np.unique(np.append(np.minimum(bounds, self.n_labels), [0, self.n_labels]))
+        blocks = [
+            Block(int(start), int(stop), int(places[stop] - places[start]))
+            for start, stop in pairwise(bounds)
+        ]
+        # A popular label is a block of its own: the large ones first, so that none is left over.
+        order = sorted(range(len(blocks)), key=lambda b: (-blocks[b].n_places, b))
+        with ThreadTeam(n_threads) as team:
+            done = team.map(lambda b: work(blocks[b]), order)
+        return [result for _, result in sorted(zip(order, done, strict=True), key=lambda r: r[0])]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some neighbouring labels: from `start` to before `stop`, with `n_places` places in all."""
+
+    start: int
+    stop: int
+    n_places: int
+
+    def pairs(self, candidates: Candidates) -> slice:
+        """Their pairs."""
+        indptr = candidates.label_indptr
+        return slice(int(indptr[self.start]), int(indptr[self.stop]))
+
+
+def checked_candidates(
+    groups: Any, group_labels: Any, *, n_instances: int | None = None
+) -> Candidates:
+    """Groups and their labels as `Candidates`, or a DataError that says what is wrong.
+
+    Parameters
+    ----------
+    groups : CSR (n_instances, n_groups)
+        1 where an instance is in a group.
+    group_labels : CSR (n_groups, n_labels)
+        How often a group lists a label; ones where only the set is known.
+    n_instances : int, optional
+        Rows of X.
+    """
+    groups = _checked(groups, "groups", "(n_instances, n_groups)")
+    group_labels = _checked(group_labels, "group_labels", "(n_groups, n_labels)")
+    check_groups(groups, group_labels)
+    if n_instances is not None and groups.shape[0] != n_instances:
+        raise DataError(
+            f"X has {n_instances:,} rows and groups has {groups.shape[0]:,}: they must describe "
+            "the same instances"
+        )
+    if groups.shape[1] != group_labels.shape[0]:
+        raise DataError(
+            f"groups has {groups.shape[1]:,} columns and group_labels {group_labels.shape[0]:,} "
+            "rows: there must be one of each for every group"
+        )
+    if group_labels.shape[1] == 0:
+        raise DataError("group_labels has no labels (0 columns): there is nothing to learn")
+    by_group, by_label = groups.tocsc(), group_labels.tocsc()
+    return Candidates(
+        groups.shape[0],
+        by_group.indptr.astype(np.int64),
+        by_group.indices.astype(np.int32, copy=False),
+        by_label.indptr.astype(np.int64),
+        by_label.indices.astype(np.int32, copy=False),
+        by_label.data.astype(np.int32),
+    )
+
+
+def checked_rows(X: Any) -> tuple[SparseRows | FloatArray, FloatArray]:
+    """X as kernels read it, sparse or dense as it came, and the lengths of its rows."""
+    is_dense = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
+    if not is_dense:
+        X = checked_features(X)
+        rows = SparseRows(X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data)
+        squares = np.concatenate([[0.0], np.cumsum(np.square(X.data, dtype=np.float64))])
+        return rows, np.sqrt(np.diff(squares[X.indptr])).astype(np.float32)
+    dense = np.ascontiguousarray(X, np.float32)
+    if not np.isfinite(dense).all():
+        row, feature = np.argwhere(~np.isfinite(dense))[0]
+        raise DataError(
+            f"X has the value {dense[row, feature]} at row {row}, feature {feature}: replace NaN "
+            "and infinite values before training"
+        )
+    return dense, np.sqrt(np.einsum("ij,ij->i", dense, dense))
+
+
+def _checked(matrix: Any, name: str, axes: str) -> Sparse:
+    """A CSR of numbers without stored zeros, whose structure is sound."""
+    is_sparse: bool = sp.issparse(matrix)
+    if not is_sparse:
+        raise DataError(f"{name} must be a {axes} scipy sparse array, got {type(matrix).__name__}")
+    if hasattr(matrix, "check_format"):
+        try:
+            matrix.check_format(full_check=True)  # a kernel would read foreign memory
+        except ValueError as error:
+            raise DataError(f"{name} is corrupt: {error}") from error
+    out: Sparse = sp.csr_array(matrix)
+    if out.dtype.kind not in "fiub":
+        raise DataError(f"{name} must hold numbers, got dtype {out.dtype}")
+    if not out.has_canonical_format or (out.data == 0).any():
+        out = out.copy()
+        out.sum_duplicates()
+        out.eliminate_zeros()
+    return out

@@ -1,0 +1,75 @@
+"""Which members of a group get a label: the best, or all of them in part."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def choose_members(
+    group_indptr,  # IN int64 (n_groups + 1,)
+    members,  # IN int32: the instances of each group, ascending
+    pair_group,  # IN int32 (n_pairs,): the group of each (label, group) pair of this block
+    wanted,  # IN int32 (n_pairs,): how many members are to get the label, at least 1
+    slack,  # IN: members whose score is less than this below the last one chosen get it too
+    score,  # IN float32 (n_places,): of each member of each pair's group, pair by pair
+    is_chosen,  # TMP bool (members of the largest group,)
+    chosen,  # OUT int32 (n_places,): the instances chosen, pair by pair, ascending
+    counts,  # OUT int64 (n_pairs,): how many of them belong to each pair
+    gap,  # OUT float32 (n_pairs,): from the last member chosen to the best that was not
+):
+    """Give each pair's label to the best members of its group; ties go to the smaller instance.
+
+    Returns how many were chosen. The gap is infinite where nobody is left, or the group is empty.
+    """
+    at = 0
+    out = 0
+    for p in range(pair_group.size):
+        first = group_indptr[pair_group[p]]
+        size = group_indptr[pair_group[p] + 1] - first
+        last = np.float32(np.inf)
+        for m in range(size):
+            is_chosen[m] = False
+        for _ in range(min(wanted[p], size)):
+            best = -1
+            for m in range(size):
+                if not is_chosen[m] and (best < 0 or score[at + m] > score[at + best]):
+                    best = m
+            is_chosen[best] = True
+            last = score[at + best]
+        begin = out
+        gap[p] = np.inf
+        for m in range(size):
+            if is_chosen[m] or score[at + m] > last - slack:
+                chosen[out] = members[first + m]
+                out += 1
+            else:
+                gap[p] = min(gap[p], last - score[at + m])
+        counts[p] = out - begin
+        at += size
+    return out
+
+
+@njit(nogil=True, cache=True)
+def share_out(
+    group_indptr,  # IN int64 (n_groups + 1,)
+    pair_group,  # IN int32 (n_pairs,)
+    temperature,  # IN, above 0
+    score,  # IN float32 (n_places,)
+    share,  # OUT float32 (n_places,): softmax of score / temperature over each pair's group
+):
+    """Divide each pair's label among the members of its group."""
+    at = 0
+    for p in range(pair_group.size):
+        size = group_indptr[pair_group[p] + 1] - group_indptr[pair_group[p]]
+        best = np.float32(-np.inf)
+        for s in range(at, at + size):
+            best = max(best, score[s])
+        total = 0.0
+        for s in range(at, at + size):
+            share[s] = np.exp((score[s] - best) / temperature)
+            total += share[s]
+        for s in range(at, at + size):
+            share[s] /= total
+        at += size
