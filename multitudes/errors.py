@@ -54,6 +54,12 @@ class ResourceError(MultitudesError, MemoryError):
     exit_code = 6
 
 
+class TrainingError(MultitudesError):
+    """Training cannot go on, e.g. its loss is not a number; the message says where it was."""
+
+    exit_code = 7
+
+
 def require(module: str, *, extra: str) -> ModuleType:
     """Import an optional dependency, or say in one line how to install it."""
     try:

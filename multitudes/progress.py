@@ -28,6 +28,9 @@ class Task(Protocol):
     def advance(self, amount: float = 1.0) -> None:
         """Say that `amount` more units are done."""
 
+    def note(self, text: str) -> None:
+        """Show a few words beside the progress, e.g. the loss; they replace earlier ones."""
+
 
 class Reporter(Protocol):
     """Where progress goes."""
@@ -44,6 +47,9 @@ _reporter: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
 
 class _SilentTask:
     def advance(self, amount: float = 1.0) -> None:
+        pass
+
+    def note(self, text: str) -> None:
         pass
 
 
@@ -86,6 +92,10 @@ class _LineTask:
         self.started = time.monotonic()
         self.next_line = self.started + SECONDS_BEFORE_SHOWING
         self.printed = False
+        self.words = ""
+
+    def note(self, text: str) -> None:
+        self.words = text
 
     def advance(self, amount: float = 1.0) -> None:
         self.done += amount
@@ -101,8 +111,9 @@ class _LineTask:
             parts = [
                 f"{self.description}: {100 * self.done / self.total:.0f}% of {self.total:,.0f}"
             ]
+        words = f" {self.words}" if self.words else ""
         left = f", {(self.total - self.done) / rate:.0f} s left" if self.total and rate else ""
-        sys.stderr.write(f"{' '.join(parts)} {self.unit} ({rate:,.0f}/s{left})\n")
+        sys.stderr.write(f"{' '.join(parts)} {self.unit} ({rate:,.0f}/s{left}){words}\n")
         sys.stderr.flush()
         self.printed = True
 
@@ -124,13 +135,17 @@ class _RichTask:
         self.done = 0.0
         self.started = time.monotonic()
         self.bar: int | None = None
+        self.words = ""
+
+    def note(self, text: str) -> None:
+        self.words = text
 
     def advance(self, amount: float = 1.0) -> None:
         self.done += amount
         if self.bar is None and time.monotonic() - self.started >= SECONDS_BEFORE_SHOWING:
             self.bar = self.reporter.add_bar(self)
         if self.bar is not None:
-            self.reporter.update_bar(self.bar, self.done)
+            self.reporter.update_bar(self.bar, self.done, self.words)
 
 
 class _RichReporter:
@@ -159,21 +174,22 @@ class _RichReporter:
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[rate]}"),
                 TimeRemainingColumn(),
+                TextColumn("{task.fields[words]}"),
                 console=Console(stderr=True),
                 transient=True,
             )
             self._progress.start()
         assert isinstance(self._progress, Progress)
-        bar = self._progress.add_task(task.label, total=task.total, rate="")
+        bar = self._progress.add_task(task.label, total=task.total, rate="", words="")
         self._started = {**getattr(self, "_started", {}), bar: task.started}
         return int(bar)
 
-    def update_bar(self, bar: int, done: float) -> None:
+    def update_bar(self, bar: int, done: float, words: str) -> None:
         from rich.progress import Progress, TaskID
 
         assert isinstance(self._progress, Progress)
         rate = done / max(time.monotonic() - self._started[bar], 1e-9)
-        self._progress.update(TaskID(bar), completed=done, rate=f"{rate:,.0f}/s")
+        self._progress.update(TaskID(bar), completed=done, rate=f"{rate:,.0f}/s", words=words)
 
     def end(self, task: Task) -> None:
         from rich.progress import Progress, TaskID

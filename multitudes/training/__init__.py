@@ -1,0 +1,20 @@
+"""Training of torch models: one loop for all of them."""
+
+from multitudes.training.batches import Batches
+from multitudes.training.checkpoint import Checkpoint
+from multitudes.training.device import choose_device
+from multitudes.training.history import EpochRecord, History
+from multitudes.training.loop import train
+from multitudes.training.run import Stateful
+from multitudes.training.training_config import TrainingConfig
+
+__all__ = [
+    "Batches",
+    "Checkpoint",
+    "EpochRecord",
+    "History",
+    "Stateful",
+    "TrainingConfig",
+    "choose_device",
+    "train",
+]

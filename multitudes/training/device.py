@@ -1,0 +1,67 @@
+"""Which device and number format to train with, and the Accelerator that knows both."""
+
+from __future__ import annotations
+
+import torch
+from accelerate import Accelerator, DistributedDataParallelKwargs  # type: ignore[import-untyped]
+from accelerate.state import AcceleratorState, PartialState  # type: ignore[import-untyped]
+
+from multitudes.errors import ConfigError
+from multitudes.training.training_config import TrainingConfig
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of a setting: "auto" is the GPU if there is one, else the CPU."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(
+            "device='cuda', but torch finds no GPU: use device='cpu', or install a torch built "
+            "for your GPU and check that nvidia-smi lists it"
+        )
+    if name == "mps" and not torch.backends.mps.is_available():
+        raise ConfigError("device='mps', but torch finds no Apple GPU: use device='cpu'")
+    return torch.device(name)
+
+
+def choose_precision(name: str, device: torch.device) -> str:
+    """Accelerate's word for a number format: "no" (float32), "bf16" or "fp16"."""
+    if name == "auto":
+        if device.type != "cuda":
+            return "no"
+        return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
+    if name == "fp16" and device.type == "cpu":
+        raise ConfigError("precision='fp16' needs a GPU: use 'bf16' or 'float32' on the CPU")
+    return "no" if name == "float32" else name
+
+
+def make_accelerator(config: TrainingConfig) -> Accelerator:
+    """An Accelerator for these settings, in one process or one of several."""
+    device = choose_device(config.device)
+    precision = choose_precision(config.precision, device)
+    _forget_other_settings(device, precision)
+    # The pooler of a text encoder, for one, takes no part in the loss.
+    unused = DistributedDataParallelKwargs(find_unused_parameters=True)
+    accelerator = Accelerator(
+        mixed_precision=precision, cpu=device.type == "cpu", kwargs_handlers=[unused]
+    )
+    if accelerator.device.type != device.type:
+        raise ConfigError(
+            f"device={config.device!r}, but this process trains on {accelerator.device} already: "
+            "use that device, or a new process"
+        )
+    return accelerator
+
+
+def _forget_other_settings(device: torch.device, precision: str) -> None:
+    """Let a second run in one process have other settings than the first.
+
+    Accelerate keeps them for the whole process and refuses others; a notebook trains more than
+    once. Processes that were started together keep their connection.
+    """
+    if not PartialState._shared_state or PartialState().num_processes > 1:
+        AcceleratorState._reset_state()
+        return
+    same_precision = AcceleratorState._shared_state.get("_mixed_precision") == precision
+    if PartialState().device.type != device.type or not same_precision:
+        AcceleratorState._reset_state(reset_partial_state=True)
