@@ -1,0 +1,101 @@
+"""Clusters of similar instances, made beside training from embeddings of earlier steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from multitudes.kernels.threads import available_cores
+from multitudes.labels import build_tree
+from multitudes.types import IntArray
+
+MAX_ITERATIONS = 5
+"""Of each 2-means: what more of them would change is lost in the next epoch's embeddings."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Training instances, cluster after cluster.
+
+    Parameters
+    ----------
+    instances : int64 array (n,)
+        Rows of the training set, each once.
+    offsets : int64 array (n_clusters + 1,)
+        Cluster c is ``instances[offsets[c]:offsets[c + 1]]``.
+    """
+
+    instances: IntArray
+    offsets: IntArray
+
+    def shuffled(self, rng: np.random.Generator) -> IntArray:
+        """All instances, int64 (n,): the clusters in random order, each kept together."""
+        picked = rng.permutation(len(self.offsets) - 1)
+        sizes = np.diff(self.offsets)[picked]
+        ends = np.cumsum(sizes)
+        # Where each instance stands: its cluster's start plus its place within the cluster.
+        shifts = np.repeat(self.offsets[picked] - (ends - sizes), sizes)
+        where: IntArray = np.arange(len(self.instances)) + shifts
+        return self.instances[where]
+
+
+def cluster_instances(
+    embeddings: npt.NDArray[np.floating],
+    instances: IntArray,
+    *,
+    size: int,
+    seed: int,
+    n_threads: int | None = None,
+) -> Clusters:
+    """Cluster instances by balanced spherical 2-means, again and again until few are left.
+
+    Parameters
+    ----------
+    embeddings : float array (n_all, d)
+        Of every row of the training set; a zero row fills whatever cluster has room.
+    instances : int64 array (n,)
+        The rows to cluster.
+    size : int
+        Instances per cluster at most; sizes differ by at most one, and the number of clusters is a
+        power of two, so that clusters may be up to half as large.
+    seed : int
+        Same seed, same clusters, whatever the number of threads.
+    n_threads : int, optional
+        By default all cores but two, which are left to training.
+    """
+    n_threads = max(1, available_cores() - 2) if n_threads is None else n_threads
+    tree = build_tree(
+        embeddings[instances].astype(np.float32, copy=False),
+        branching=2,
+        max_leaf_size=size,
+        max_iterations=MAX_ITERATIONS,
+        seed=seed,
+        n_threads=n_threads,
+    )
+    return Clusters(instances[tree.slot_labels], np.asarray(tree.offsets[-1]))
+
+
+class BackgroundClustering:
+    """A clustering under way in a thread of its own, for a given epoch.
+
+    Parameters
+    ----------
+    work : callable
+        Makes the clusters; it is called in the background.
+    epoch : int
+        The first epoch that uses them.
+    """
+
+    def __init__(self, work: Callable[[], Clusters], epoch: int) -> None:
+        self.epoch = epoch
+        with_one_thread = ThreadPoolExecutor(1, thread_name_prefix="clustering")
+        self._future: Future[Clusters] = with_one_thread.submit(work)
+        with_one_thread.shutdown(wait=False)
+
+    def result(self) -> Clusters:
+        """The clusters, waited for; an error of the background thread is raised here."""
+        return self._future.result()
