@@ -1,0 +1,313 @@
+"""DeepMIML: a network that learns from labelled bags, and labels bags and single instances."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from sklearn.base import BaseEstimator
+
+from multitudes.data.group_counts import GroupCounts
+from multitudes.errors import ConfigError, DataError, NotFittedError, suggestion
+from multitudes.groups.miml.bags import Bags, as_tensor
+from multitudes.groups.miml.fit_network import Epoch, bag_logits, fit_network
+from multitudes.groups.miml.inputs import bags_to_learn_from, checked_bags, checked_rows
+from multitudes.groups.miml.label_embeddings import EAGLE, check_choice, embeddings_of
+from multitudes.groups.miml.losses import LOSSES
+from multitudes.groups.miml.network import MIMLNetwork
+from multitudes.groups.miml.training_config import MIMLTraining
+from multitudes.linear.inputs import checked_count
+from multitudes.metrics import precision_at_k
+from multitudes.store import State
+from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, Predictions, Sparse
+
+GIVEN = "given"  # in a stored model: embeddings of the user's own
+ON_LOAD = ("history", "counts", "n_features", "n_labels")  # stored beside the settings
+
+
+class DeepMIML(BaseEstimator):  # type: ignore[misc]
+    """Deep-MIML and its co-attention form, for label sets of ordinary size.
+
+    A bag's logit of a label is the largest over its instances and their concepts (Eq. 7 of the
+    paper), each instance weighted by a mask M = g softmax(tau X L^T) over the bag, where L are
+    label embeddings that EAGLE learns from the bags. A bag of one has the mask 1: single instances
+    are labelled by the network alone, the mask only decides which instance of a bag is taught.
+
+    Parameters
+    ----------
+    n_concepts : int
+        Concepts of each label.
+    tau : float
+        Hardness of the mask; 0 is plain Deep-MIML. It multiplies inner products with X as it is,
+        so a good value depends on the scale of the features.
+    label_embeddings : 'eagle', 'eagle-0', None or array (n_labels, n_features)
+        L: by Algorithm 1 with 20 steps or with none, no mask at all, or your own.
+    train_embeddings : bool
+        Train L with the network.
+    hidden_size : int, optional
+        Width of an FC + ReLU layer in front of the concepts; None for none.
+    loss : str
+        'proportion', 'presence', 'max-probability' or 'counts'; `multitudes.groups.miml.losses`
+        says what each is for.
+    training : MIMLTraining, optional
+        Epochs, batches, learning rate, early stopping.
+    device : str, optional
+        Where the network lives; by default a GPU where there is one.
+    seed : int
+        Of the first weights, the order of the bags and the held-out bags.
+
+    Attributes
+    ----------
+    network_ : MIMLNetwork
+    history_ : list of Epoch
+    counts_ : GroupCounts
+        What the training data held, and what of it could not be learned from.
+    n_labels_, n_features_in_ : int
+
+    References
+    ----------
+    Shen, Yu, Sanghavi and Dhillon, Extreme Multi-label Classification from Aggregated Labels,
+    ICML 2020, section 6. Feng and Zhou, Deep MIML Network, AAAI 2017.
+    """
+
+    def __init__(
+        self,
+        n_concepts: int = 4,
+        tau: float = 1.0,
+        label_embeddings: Any = EAGLE,
+        train_embeddings: bool = False,
+        hidden_size: int | None = None,
+        loss: str = "proportion",
+        training: MIMLTraining | None = None,
+        device: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.n_concepts = n_concepts
+        self.tau = tau
+        self.label_embeddings = label_embeddings
+        self.train_embeddings = train_embeddings
+        self.hidden_size = hidden_size
+        self.loss = loss
+        self.training = training
+        self.device = device
+        self.seed = seed
+
+    def fit(
+        self,
+        X: Any,
+        groups: Any,
+        group_labels: Any,
+        *,
+        validation: tuple[Any, Any, Any] | None = None,
+    ) -> Self:
+        """Learn from labelled bags; returns self.
+
+        Parameters
+        ----------
+        X : CSR or array (n_instances, n_features)
+        groups : CSR (n_instances, n_groups) or None
+            1 where an instance is in a group, it may be in several; None: each is a bag by itself.
+        group_labels : CSR (n_groups, n_labels)
+            How often each group lists a label, or 1 where it does.
+        validation : (X, groups, group_labels), optional
+            Bags for early stopping, or single instances with groups None. By default a share of
+            the training bags is held out; an instance may then be on both sides if it is in
+            several groups.
+
+        Notes
+        -----
+        Groups without instances teach nothing, nor do, with the losses 'proportion' and 'counts',
+        groups without labels; `counts_` says how many there were. Labels that no group lists are
+        only ever ranked low.
+        """
+        self._check_settings()
+        training = self.training or MIMLTraining()
+        loss = LOSSES[self.loss]()
+        bags, counts = bags_to_learn_from(
+            checked_rows(X), groups, group_labels, needs_labels=loss.needs_labels
+        )
+        if validation is None:
+            bags, held_out = self._held_out(bags, training.validation_fraction)
+        else:
+            held_out = self._checked_validation(validation, bags)
+        network = self._network(bags).to(self._device())
+        history = fit_network(
+            network, bags, loss, validation=held_out, training=training, seed=self.seed
+        )
+        self._set_learned(network, history, counts)
+        return self
+
+    def predict(
+        self, X: Any, groups: Any = None, *, top_k: int = 5, threshold: float | None = None
+    ) -> Predictions:
+        """The best labels of each group; without groups, of each instance.
+
+        Parameters
+        ----------
+        X : CSR or array (n_instances, n_features)
+        groups : CSR (n_instances, n_groups), optional
+        top_k : int
+        threshold : float, optional
+            Leave out labels whose score is lower.
+
+        Returns
+        -------
+        Predictions
+            Scores are the pooled logits; a group without instances has no labels.
+        """
+        self._check_fitted()
+        top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
+        X = checked_rows(X, n_features=self.n_features_in_)
+        n_groups = X.shape[0] if groups is None else groups.shape[1]
+        bags = checked_bags(X, groups, sp.csr_array((n_groups, self.n_labels_), dtype=np.float32))
+        labels = np.full((len(bags), top_k), NO_LABEL, np.int32)
+        scores = np.full((len(bags), top_k), NO_SCORE, np.float32)
+        full = np.flatnonzero(bags.sizes)
+        if len(full):
+            logits = bag_logits(self.network_, bags.take(full))  # (full bags, labels)
+            order = np.argsort(-logits, axis=1, kind="stable")[:, :top_k]  # ties: smaller id
+            labels[full], scores[full] = order, np.take_along_axis(logits, order, axis=1)
+        return Predictions(labels, scores, self.n_labels_).above(threshold)
+
+    @torch.no_grad()
+    def attention(self, bag: Any) -> FloatArray:
+        """The mask of one bag: how much of each label its instances are taught.
+
+        Parameters
+        ----------
+        bag : CSR or array (n_instances, n_features)
+            The instances of the bag.
+
+        Returns
+        -------
+        float32 array (n_instances, n_labels)
+            Each column sums to n_instances.
+        """
+        self._check_fitted()
+        X = as_tensor(checked_rows(bag, n_features=self.n_features_in_)).to(self._device())
+        members = torch.arange(X.shape[0], device=X.device).unsqueeze(0)  # (1, g)
+        mask: FloatArray = self.network_.attention(X, members)[0].cpu().numpy()
+        return mask
+
+    def score(self, X: Any, Y: Sparse, groups: Any = None) -> float:
+        """Precision at 1 on single instances, or on groups with their labels as Y."""
+        return precision_at_k(self.predict(X, groups, top_k=1), Y, k=1)
+
+    def to_state(self) -> State:
+        """Settings, history and weights; the device is chosen again on load."""
+        self._check_fitted()
+        config = self.get_params(deep=False)
+        del config["device"]
+        if not isinstance(self.label_embeddings, str | None):
+            config["label_embeddings"] = GIVEN
+        config |= {
+            "training": (self.training or MIMLTraining()).to_dict(),
+            "history": [list(epoch) for epoch in self.history_],
+            "counts": vars(self.counts_),
+            "n_features": self.n_features_in_,
+            "n_labels": self.n_labels_,
+        }
+        arrays = {key: value.cpu().numpy() for key, value in self.network_.state_dict().items()}
+        return State("deep-miml", config, arrays)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """A fitted model again."""
+        config = dict(state.config)
+        learned = {key: config.pop(key) for key in ON_LOAD}
+        # Arrays may be read-only maps of the file, and torch wants tensors it may write to.
+        weights = {key: torch.from_numpy(np.array(array)) for key, array in state.arrays.items()}
+        embeddings = weights.get("label_embeddings")
+        if config["label_embeddings"] == GIVEN:
+            config["label_embeddings"] = None if embeddings is None else embeddings.numpy().copy()
+        config["training"] = MIMLTraining.from_dict(config["training"])
+        model = cls(**config)
+        network = model._new_network(learned["n_features"], learned["n_labels"], embeddings)
+        network.load_state_dict(weights)
+        history = [Epoch(*epoch) for epoch in learned["history"]]
+        model._set_learned(network.to(model._device()), history, GroupCounts(**learned["counts"]))
+        return model
+
+    def _network(self, bags: Bags) -> MIMLNetwork:
+        """A network with first weights, and the label embeddings that the bags give."""
+        embeddings = None
+        if self.tau != 0:
+            embeddings = embeddings_of(bags, self.label_embeddings)
+        with torch.random.fork_rng(devices=[]):  # the caller's random numbers stay as they are
+            torch.manual_seed(self.seed)
+            return self._new_network(
+                int(bags.X.shape[1]),
+                int(bags.group_labels.shape[1]),
+                None if embeddings is None else torch.from_numpy(embeddings),
+            )
+
+    def _new_network(
+        self, n_features: int, n_labels: int, label_embeddings: torch.Tensor | None
+    ) -> MIMLNetwork:
+        return MIMLNetwork(
+            n_features,
+            n_labels,
+            n_concepts=self.n_concepts,
+            hidden_size=self.hidden_size,
+            label_embeddings=label_embeddings,
+            tau=self.tau,
+            train_embeddings=self.train_embeddings,
+        )
+
+    def _held_out(self, bags: Bags, share: float) -> tuple[Bags, Bags | None]:
+        """Bags to train on and to validate on; no validation where the share is below one bag."""
+        n_held_out = round(share * len(bags))
+        if n_held_out == 0:
+            return bags, None
+        order = np.random.default_rng(self.seed).permutation(len(bags))
+        held_out, kept = np.split(order, [n_held_out])
+        return bags.take(np.sort(kept)), bags.take(np.sort(held_out))
+
+    def _checked_validation(self, validation: Any, bags: Bags) -> Bags:
+        if not isinstance(validation, tuple) or len(validation) != 3:
+            raise DataError(
+                "validation must be (X, groups, group_labels), with groups None for single "
+                f"instances, got {type(validation).__name__}"
+            )
+        X, groups, group_labels = validation
+        found, _ = bags_to_learn_from(
+            checked_rows(X, n_features=bags.X.shape[1]),
+            groups,
+            group_labels,
+            needs_labels=LOSSES[self.loss].needs_labels,
+        )
+        n_labels, given = bags.group_labels.shape[1], found.group_labels.shape[1]
+        if given != n_labels:
+            raise DataError(f"validation has {given:,} labels, the training data {n_labels:,}")
+        return found
+
+    def _device(self) -> torch.device:
+        default = "cuda" if torch.cuda.is_available() else "cpu"
+        return torch.device(self.device or default)
+
+    def _set_learned(self, network: MIMLNetwork, history: list[Epoch], counts: GroupCounts) -> None:
+        self.network_, self.history_, self.counts_ = network.eval(), history, counts
+        self.n_labels_ = network.n_labels
+        self.n_features_in_ = (network.hidden or network.concepts).in_features
+
+    def _check_settings(self) -> None:
+        checked_count(self.n_concepts, "n_concepts")
+        checked_count(self.seed, "seed", at_least=0)
+        if self.hidden_size is not None:
+            checked_count(self.hidden_size, "hidden_size")
+        is_number = isinstance(self.tau, (int, float)) and not isinstance(self.tau, bool)
+        if not is_number or not 0 <= self.tau < np.inf:
+            raise ConfigError(f"tau must be a finite number >= 0, got {self.tau!r}")
+        if self.loss not in LOSSES:
+            raise ConfigError(f"there is no loss {self.loss!r}: {suggestion(self.loss, LOSSES)}")
+        if not isinstance(self.training, MIMLTraining | None):
+            raise ConfigError(f"training must be a MIMLTraining or None, got {self.training!r}")
+        check_choice(self.label_embeddings)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "network_"):
+            raise NotFittedError(
+                "this DeepMIML has not learned anything yet: call fit or load first"
+            )

@@ -1,0 +1,139 @@
+"""The training loop: batches of bags, early stopping on others."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from multitudes.errors import ConfigError
+from multitudes.groups.miml.bags import Bags
+from multitudes.groups.miml.losses import BagLoss
+from multitudes.groups.miml.network import MIMLNetwork, pooled
+from multitudes.groups.miml.training_config import MIMLTraining
+from multitudes.progress import track
+from multitudes.types import FloatArray, IntArray
+
+CELLS = 1 << 24  # numbers of a batch's largest tensor, when only predicting
+
+
+class Epoch(NamedTuple):
+    """What one pass over the bags came to.
+
+    Parameters
+    ----------
+    loss : float
+        Mean over the training bags, as they were met.
+    validation_loss, validation_precision : float or None
+        Of the validation bags after the pass; None without any.
+    """
+
+    loss: float
+    validation_loss: float | None
+    validation_precision: float | None
+
+
+def fit_network(
+    network: MIMLNetwork,
+    bags: Bags,
+    loss: BagLoss,
+    *,
+    validation: Bags | None,
+    training: MIMLTraining,
+    seed: int,
+) -> list[Epoch]:
+    """Train in place; with validation bags, the best epoch's weights are kept.
+
+    Parameters
+    ----------
+    network : MIMLNetwork
+        On the device it is trained on.
+    bags, validation : Bags
+        None of them empty.
+    seed : int
+        Of the order of the bags.
+    """
+    device = next(network.parameters()).device
+    rng = np.random.default_rng(seed)
+    adam = torch.optim.Adam(
+        network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
+    )
+    epochs: list[Epoch] = []
+    best: dict[str, Any] = {}
+    best_epoch = 0
+    with track("training on bags", training.n_epochs, "epochs") as task:
+        for number in range(training.n_epochs):
+            total = 0.0
+            for chosen in _split(rng.permutation(len(bags)), training.batch_size):
+                X, members, counts = bags.batch(chosen, device)
+                value = loss(network(X, members), members, counts)
+                adam.zero_grad()
+                value.backward()
+                adam.step()
+                total += float(value.detach()) * len(chosen)
+            _check_finite(total, number, training)
+            epochs.append(Epoch(total / len(bags), *_validate(network, validation, loss)))
+            if validation is not None and _is_best(epochs, training.monitor):
+                best, best_epoch = copy.deepcopy(network.state_dict()), number
+            task.advance()
+            if validation is not None and number - best_epoch >= training.patience:
+                break
+    if best:
+        network.load_state_dict(best)
+    return epochs
+
+
+@torch.no_grad()
+def bag_logits(network: MIMLNetwork, bags: Bags) -> FloatArray:
+    """The pooled logits of bags that are not empty, (n_bags, n_labels)."""
+    found = [pooled(logits, members) for logits, members, _ in _outputs(network, bags)]
+    return torch.cat(found).cpu().numpy()
+
+
+@torch.no_grad()
+def _validate(
+    network: MIMLNetwork, bags: Bags | None, loss: BagLoss
+) -> tuple[float | None, float | None]:
+    """Loss and precision at 1 of the validation bags; None where there are none."""
+    if bags is None:
+        return None, None
+    losses = hits = 0.0
+    for logits, members, counts in _outputs(network, bags):
+        losses += float(loss(logits, members, counts)) * len(members)
+        top = pooled(logits, members).argmax(dim=1, keepdim=True)  # (bags, 1)
+        hits += int((counts.gather(1, top) > 0).sum())
+    return losses / len(bags), hits / len(bags)
+
+
+def _outputs(network: MIMLNetwork, bags: Bags) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """(logits, members, counts) of all bags in order, as many at a time as memory allows."""
+    device = next(network.parameters()).device
+    widest = max(int(bags.sizes.max()) * network.n_concepts * network.n_labels, 1)
+    for chosen in _split(np.arange(len(bags)), max(1, CELLS // widest)):
+        X, members, counts = bags.batch(chosen, device)
+        yield network(X, members), members, counts
+
+
+def _split(order: IntArray, size: int) -> list[IntArray]:
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def _is_best(epochs: list[Epoch], monitor: str) -> bool:
+    """Whether the last epoch is better than all before; the earlier of equal ones is kept."""
+    if monitor == "loss":
+        values = [-epoch.validation_loss for epoch in epochs if epoch.validation_loss is not None]
+    else:
+        values = [e.validation_precision for e in epochs if e.validation_precision is not None]
+    return all(values[-1] > before for before in values[:-1])
+
+
+def _check_finite(total: float, number: int, training: MIMLTraining) -> None:
+    if not np.isfinite(total):
+        raise ConfigError(
+            f"the loss became {total} in epoch {number + 1}: lower learning_rate "
+            f"({training.learning_rate:g}), or scale the features to about 1"
+        )
