@@ -48,7 +48,7 @@ def text_chunks(
     try:
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     except TypeError:
-        raise _not_a_text(texts, first_index) from None
+        raise not_a_text(texts, first_index) from None
     ends = np.cumsum(lengths)
     start = 0
     while start < len(texts):
@@ -59,7 +59,7 @@ def text_chunks(
         try:
             joined = END.join(chunk)
         except TypeError:
-            raise _not_a_text(chunk, first_index + start) from None
+            raise not_a_text(chunk, first_index + start) from None
         if joined.count(END) != len(chunk) - 1:
             joined = END.join([text.replace(END, " ") for text in chunk])
         yield stop - start, encoded(joined, lowercase=lowercase, strip_accents=strip_accents)
@@ -102,7 +102,8 @@ def character_classes() -> npt.NDArray[np.uint8]:
     return classes
 
 
-def _not_a_text(texts: Sequence[object], first_index: int) -> DataError:
+def not_a_text(texts: Sequence[object], first_index: int) -> DataError:
+    """The error that names the first of `texts` that is not a string."""
     index, value = next((i, text) for i, text in enumerate(texts) if not isinstance(text, str))
     return DataError(
         f"text {first_index + index} is not a string but {type(value).__name__}: "

@@ -2,6 +2,7 @@
 
     model/
       manifest.json              names the data folder of the current model
+      modules.json               only where sentence-transformers can read the model: root_modules
       data-5f0c6e1d2a3b4c5d/     its files; parts lie in sub-folders
 
 A folder cannot be renamed over another one on any common system, but a file can. So a first save
@@ -25,6 +26,7 @@ from pathlib import Path
 from multitudes.errors import StoreError
 from multitudes.store.lease import Lease, is_held
 from multitudes.store.manifest import MANIFEST, Manifest
+from multitudes.store.root_modules import MODULES
 
 _LEFTOVER = re.compile(r"(?:\.saving-|data-)([0-9a-f]{16})(?:\.lock|\.lock\.new)?")
 _WINDOWS = os.name == "nt"
@@ -55,8 +57,10 @@ def check_target(path: Path) -> None:
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[tuple[Path, Callable[[Manifest], None]]]:
-    """Yield (folder to fill, publish); nothing is visible at `path` until `publish(manifest)`.
+def replaced(path: Path) -> Iterator[tuple[Path, Callable[[Manifest, bytes | None], None]]]:
+    """Yield (folder to fill, publish); nothing is visible at `path` until publish is called.
+
+    It takes the manifest and the content of `modules.json`, if there should be one.
 
     Leaves no temporary behind, whether the body succeeds or raises.
     """
@@ -72,16 +76,20 @@ def replaced(path: Path) -> Iterator[tuple[Path, Callable[[Manifest], None]]]:
     try:
         data = workspace / f"data-{token}"
         data.mkdir(parents=True)
-        yield data, lambda manifest: _publish(workspace, data, path, manifest)
+        yield data, lambda *roots: _publish(workspace, data, path, *roots)
     finally:
         shutil.rmtree(workspace, ignore_errors=True)
         lease.release()
     remove_leftovers(path)
 
 
-def _publish(workspace: Path, data: Path, path: Path, manifest: Manifest) -> None:
-    new_manifest = workspace / MANIFEST
+def _publish(
+    workspace: Path, data: Path, path: Path, manifest: Manifest, modules: bytes | None
+) -> None:
+    new_manifest, new_modules = workspace / MANIFEST, workspace / MODULES
     new_manifest.write_bytes(manifest.to_bytes())
+    if modules is not None:
+        new_modules.write_bytes(modules)
     sync_tree(workspace)
     if not path.exists():
         try:
@@ -95,6 +103,10 @@ def _publish(workspace: Path, data: Path, path: Path, manifest: Manifest) -> Non
     data.rename(path / data.name)
     _sync_folder(path)
     _replace(new_manifest, path / MANIFEST)
+    if modules is not None:
+        _replace(new_modules, path / MODULES)
+    else:
+        (path / MODULES).unlink(missing_ok=True)  # of a model that was replaced
     _sync_folder(path)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from multitudes.errors import MultitudesError, StoreError
 from multitudes.store.arrays import AnyArray, map_arrays
 from multitudes.store.damage import damaged
+from multitudes.store.folders import files_below
 from multitudes.store.manifest import ARRAYS, MANIFEST, Manifest, ObjectEntry
 from multitudes.store.registry import build
 from multitudes.store.saving import sha256_of
@@ -98,6 +99,11 @@ def check_files(data: Path, manifest: Manifest, *, verify: bool) -> None:
             raise damaged(path, f"it has {size} bytes, the manifest says {entry.n_bytes}")
         if verify and sha256_of(path) != entry.sha256:
             raise damaged(path, "its SHA-256 is not the one in the manifest")
+    # Another library reads these folders, and might follow a file that somebody added.
+    for home in manifest.root.foreign_folders():
+        stray = {home + name for name in files_below(data / home)} - manifest.files.keys()
+        if stray:
+            raise damaged(data / min(stray), "it is not in the manifest")
 
 
 def _state(folder: Path, entry: ObjectEntry) -> State:
@@ -109,6 +115,7 @@ def _state(folder: Path, entry: ObjectEntry) -> State:
             n: read_strings(folder / f"{n}.jsonl", count) for n, count in entry.strings.items()
         },
         parts={name: _state(folder / name, part) for name, part in entry.parts.items()},
+        folders={name: folder / name for name in entry.folders},
     )
 
 

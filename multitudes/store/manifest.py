@@ -6,10 +6,12 @@
      "data": "data-5f0c...",                  the sub-folder that holds the files below
      "files": {"model/arrays.safetensors": {"bytes": 1234, "sha256": "..."}},
      "object": {"kind": "tagger", "config": {}, "arrays": {}, "strings": {"labels": 159},
-                "parts": {"model": {...}}},
+                "parts": {"model": {...}}, "folders": ["encoder"]},
      "checksum": "..."}                       SHA-256 of all of the above
 
-File names follow from the names of parts, so a manifest cannot point outside its folder.
+File names follow from the names of parts, or lie below a folder of foreign files and are checked,
+so a manifest cannot point outside its folder. Format 2 is format 1 with such folders; a model
+without any is written as format 1.
 """
 
 from __future__ import annotations
@@ -26,13 +28,14 @@ from multitudes.store.arrays import DTYPES
 from multitudes.version import __version__
 
 FORMAT = "multitudes-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 ARRAYS = "arrays.safetensors"
 MAX_DEPTH = 16
 
 # Lower case alone, because some file systems do not tell "A" from "a".
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_FOREIGN_FILE = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 _DATA_FOLDER = re.compile(r"data-[0-9a-f]{16}")
 _DTYPE_NAMES = {dtype.name for dtype in DTYPES.values()}
 
@@ -54,6 +57,7 @@ class ObjectEntry:
     arrays: Mapping[str, ArrayEntry]
     strings: Mapping[str, int]
     parts: Mapping[str, ObjectEntry]
+    folders: tuple[str, ...] = ()
 
     def walk(self, folder: str = "") -> Iterator[tuple[str, ObjectEntry]]:
         """(sub-folder, object) of this object and all its parts."""
@@ -62,13 +66,17 @@ class ObjectEntry:
             yield from part.walk(f"{folder}{name}/")
 
     def file_names(self) -> set[str]:
-        """Every file of the object and its parts, relative to the data folder."""
+        """Every file of our own of the object and its parts, relative to the data folder."""
         names: set[str] = set()
         for folder, entry in self.walk():
             names.update(f"{folder}{name}.jsonl" for name in entry.strings)
             if entry.arrays:
                 names.add(folder + ARRAYS)
         return names
+
+    def foreign_folders(self) -> list[str]:
+        """Every folder of foreign files, relative to the data folder, with a slash at its end."""
+        return [f"{folder}{name}/" for folder, entry in self.walk() for name in entry.folders]
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class Manifest:
         """The file's content: indented JSON with a checksum over itself."""
         content: dict[str, Any] = {
             "format": FORMAT,
-            "format_version": FORMAT_VERSION,
+            "format_version": FORMAT_VERSION if self.root.foreign_folders() else 1,
             "library_version": self.library_version,
             "data": self.data_folder,
             "files": {
@@ -119,10 +127,17 @@ class Manifest:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StoreError(f"{where} is not a valid manifest: {error!r}; {_ADVICE}") from error
-        if manifest.root.file_names() != set(manifest.files):
-            stray = sorted(manifest.root.file_names() ^ set(manifest.files))
+        own = {name for name in manifest.files if manifest.home_of(name) is None}
+        if manifest.root.file_names() != own:
+            stray = sorted(manifest.root.file_names() ^ own)
             raise StoreError(f"{where} disagrees with itself about the files {stray}; {_ADVICE}")
         return manifest
+
+    def home_of(self, file: str) -> str | None:
+        """The folder of foreign files that a file lies in, or None for a file of our own."""
+        homes = (home for home in self.root.foreign_folders() if file.startswith(home))
+        home = next(homes, None)
+        return home if home and _FOREIGN_FILE.fullmatch(file.removeprefix(home)) else None
 
 
 _ADVICE = "save the model again or restore a copy"
@@ -132,6 +147,14 @@ def check_name(name: str, what: str) -> None:
     """Refuse names that could not be a file name everywhere; `what` says whose name it is."""
     if not _NAME.fullmatch(name):
         raise StoreError(f"{what} must be named with a-z, 0-9, _ and -, got {name!r}")
+
+
+def check_foreign_file(name: str, folder: str) -> None:
+    """Refuse the path of a foreign file that could not be a path everywhere."""
+    if not _FOREIGN_FILE.fullmatch(name):
+        raise StoreError(
+            f"a file in {folder} must be named with letters, digits, _, - and ., got {name!r}"
+        )
 
 
 def plain_json(value: Any, where: str) -> Any:
@@ -181,13 +204,14 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def _object_to_json(entry: ObjectEntry) -> dict[str, Any]:
-    return {
+    content = {
         "kind": entry.kind,
         "config": entry.config,
         "arrays": {n: {"dtype": a.dtype, "shape": list(a.shape)} for n, a in entry.arrays.items()},
         "strings": dict(entry.strings),
         "parts": {name: _object_to_json(part) for name, part in entry.parts.items()},
     }
+    return {**content, "folders": list(entry.folders)} if entry.folders else content
 
 
 def _object_from_json(content: Mapping[str, Any], depth: int) -> ObjectEntry:
@@ -210,6 +234,7 @@ def _object_from_json(content: Mapping[str, Any], depth: int) -> ObjectEntry:
             _matching(name, _NAME): _object_from_json(part, depth + 1)
             for name, part in content["parts"].items()
         },
+        folders=tuple(_matching(name, _NAME) for name in content.get("folders", ())),
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from multitudes.errors import StoreError
 from multitudes.store.arrays import check_dtype, write_arrays
 from multitudes.store.folder import replaced
+from multitudes.store.folders import files_below, write_folder
 from multitudes.store.manifest import (
     ARRAYS,
     MAX_DEPTH,
@@ -19,6 +20,7 @@ from multitudes.store.manifest import (
     check_name,
     plain_json,
 )
+from multitudes.store.root_modules import root_modules
 from multitudes.store.state import State, Storable
 from multitudes.store.strings import write_strings
 
@@ -44,7 +46,8 @@ def save(obj: Storable, path: str | PathLike[str]) -> None:
     try:
         with replaced(path) as (data, publish):
             write_state(state, data)
-            publish(Manifest(data.name, _file_entries(data, entry), entry))
+            manifest = Manifest(data.name, _file_entries(data, entry), entry)
+            publish(manifest, root_modules(data, manifest))
     except OSError as error:
         raise StoreError(
             f"could not save to {path}: {error}; what was there before is untouched"
@@ -55,8 +58,10 @@ def describe(state: State, *, depth: int = 0) -> ObjectEntry:
     """The manifest's account of a state; refuses names, settings and dtypes it cannot store."""
     if depth > MAX_DEPTH:
         raise StoreError(f"{state.kind} has parts nested more than {MAX_DEPTH} deep")
-    for name in (*state.strings, *state.parts):
-        check_name(name, f"a part or list of strings of {state.kind}")
+    for name in (*state.strings, *state.parts, *state.folders):
+        check_name(name, f"a part, folder or list of strings of {state.kind}")
+    for name in state.parts.keys() & state.folders.keys():
+        raise StoreError(f"{state.kind} has a part and a folder named {name!r}: rename one")
     for name, array in state.arrays.items():
         check_dtype(name, array)
     return ObjectEntry(
@@ -65,6 +70,7 @@ def describe(state: State, *, depth: int = 0) -> ObjectEntry:
         arrays={name: ArrayEntry(a.dtype.name, a.shape) for name, a in state.arrays.items()},
         strings={name: len(values) for name, values in state.strings.items()},
         parts={name: describe(part, depth=depth + 1) for name, part in state.parts.items()},
+        folders=tuple(state.folders),
     )
 
 
@@ -77,12 +83,15 @@ def write_state(state: State, folder: Path) -> None:
     for name, part in state.parts.items():
         (folder / name).mkdir()
         write_state(part, folder / name)
+    for name, source in state.folders.items():
+        write_folder(source, folder / name)
 
 
 def _file_entries(data: Path, entry: ObjectEntry) -> dict[str, FileEntry]:
+    foreign = {home + name for home in entry.foreign_folders() for name in files_below(data / home)}
     return {
         name: FileEntry((data / name).stat().st_size, sha256_of(data / name))
-        for name in entry.file_names()
+        for name in entry.file_names() | foreign
     }
 
 

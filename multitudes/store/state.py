@@ -1,12 +1,16 @@
-"""What a storable object hands to the store: plain settings, arrays, lists of strings, parts."""
+"""What a storable object hands to the store: settings, arrays, strings, parts, foreign files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, runtime_checkable
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy.typing as npt
+
+# A folder that exists, or a function that fills an empty one; see `multitudes.store.folders`.
+FolderSource: TypeAlias = Path | Callable[[Path], None]
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,9 @@ class State:
         Vocabularies and label names, written one JSON string a line so that a person can read them.
     parts : mapping of name to State
         Objects this one is made of, each in a sub-folder of its own.
+    folders : mapping of name to path or function
+        Files in another library's layout, each set in a sub-folder of its own. A state that is
+        saved may hold a function that writes them into a folder; one that was read holds paths.
     """
 
     kind: str
@@ -32,6 +39,7 @@ class State:
     arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     strings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     parts: Mapping[str, State] = field(default_factory=dict)
+    folders: Mapping[str, FolderSource] = field(default_factory=dict)
 
 
 @runtime_checkable
