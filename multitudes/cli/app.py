@@ -10,6 +10,7 @@ from multitudes.cli.compare import compare
 from multitudes.cli.convert import convert
 from multitudes.cli.demo import demo
 from multitudes.cli.evaluate import evaluate
+from multitudes.cli.group import group
 from multitudes.cli.inspect import inspect
 from multitudes.cli.predict import predict
 from multitudes.cli.train import train
@@ -25,7 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _function in (train, predict, evaluate, compare, convert, inspect, demo, version):
+for _function in (train, predict, evaluate, compare, convert, group, inspect, demo, version):
     app.command(cls=Verb)(guarded(_function))
 
 

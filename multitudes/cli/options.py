@@ -52,6 +52,10 @@ Read = Annotated[
         "`multitudes convert --list-settings` shows all. May be repeated.",
     ),
 ]
+Groups = Annotated[
+    Path | None,
+    typer.Option("--groups", help="The labels of groups, where instances have a group."),
+]
 TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="Labels per instance, at most.")]
 Cutoffs = Annotated[str, typer.Option("--ks", help="Cut-offs of the metrics.", metavar="K,K,...")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]

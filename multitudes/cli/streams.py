@@ -30,13 +30,22 @@ class Reading:
     on_error: str = "raise"
     quiet: bool = False
 
-    def read(self, path: Path, *, labels: LabelSpace | None = None, split: str = "trn") -> Dataset:
+    def read(
+        self,
+        path: Path,
+        *,
+        labels: LabelSpace | None = None,
+        split: str = "trn",
+        group_labels: Path | None = None,
+    ) -> Dataset:
         """Read a file, a folder (its part `split`) or stdin; say what was left out."""
         from multitudes import data
         from multitudes.tagger import parse_settings
 
         settings: dict[str, Any] = {"split": split, "on_error": self.on_error}
         settings |= parse_settings(self.assignments)
+        if group_labels is not None:
+            settings["group_labels"] = str(group_labels)
         options = data.ReadOptions.from_dict(settings)
         with local_path(path) as file:
             dataset = data.read(file, format=self.format, labels=labels, options=options)

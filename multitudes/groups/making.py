@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.preprocessing import normalize
 
 from multitudes.data.grouping import memberships, merge_labels, random_groups
 from multitudes.errors import ConfigError, DataError
+from multitudes.features.weighting import normalized
 from multitudes.labels import build_tree
 from multitudes.linear.inputs import checked_count, checked_features
 
@@ -77,7 +77,7 @@ def noisy_groups(
     """
     if isinstance(noise, bool) or not isinstance(noise, (int, float)) or not 0 <= noise <= 1:
         raise ConfigError(f"noise must be a number from 0 to 1, got {noise!r}")
-    X = normalize(checked_features(X))
+    X = normalized(checked_features(X).copy())
     order = np.random.default_rng(checked_count(seed, "seed", at_least=0)).permutation(X.shape[0])
     mixed = X if noise == 0 else sp.csr_array((1 - noise) * X + noise * X[order])
     return _cluster(mixed, depth, seed, n_threads)

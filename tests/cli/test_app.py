@@ -12,7 +12,17 @@ import pytest
 from multitudes import progress, store
 from multitudes.errors import ResourceError
 
-VERBS = ["train", "predict", "evaluate", "compare", "convert", "inspect", "demo", "version"]
+VERBS = [
+    "train",
+    "predict",
+    "evaluate",
+    "compare",
+    "convert",
+    "group",
+    "inspect",
+    "demo",
+    "version",
+]
 COMMAND = [sys.executable, "-c", "from multitudes.cli import main; main()"]
 
 
