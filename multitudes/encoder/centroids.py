@@ -1,0 +1,121 @@
+"""Label centroids: the mean embedding of a label's instances, kept up to date while training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from multitudes.errors import DataError
+from multitudes.types import Sparse
+
+PAIRS_AT_ONCE = 1 << 18
+"""Pairs of an instance and a label that `recompute` adds up in one go."""
+
+
+class Centroids(nn.Module):
+    """One vector per label, on the device: part of checkpoints and not trained by gradients.
+
+    Parameters
+    ----------
+    n_labels : int
+        Labels.
+    dim : int
+        Length of the vectors, d.
+    momentum : float
+        Part of a centroid that one batch leaves as it was (alpha of Eq. 4).
+
+    Attributes
+    ----------
+    vectors : float32 buffer (n_labels, d)
+        The centroids; zero where a label has none.
+    present : bool buffer (n_labels,)
+        Which labels have one: those with an instance seen so far.
+    """
+
+    vectors: Tensor
+    present: Tensor
+
+    def __init__(self, n_labels: int, dim: int, *, momentum: float = 0.95) -> None:
+        super().__init__()
+        self.momentum = momentum
+        self.register_buffer("vectors", torch.zeros(n_labels, dim))
+        self.register_buffer("present", torch.zeros(n_labels, dtype=torch.bool))
+
+    def forward(self, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Centroids (m, d) of some labels (m,), and which of them have one, bool (m,)."""
+        return self.vectors[labels], self.present[labels]
+
+    @torch.no_grad()
+    def update(
+        self, labels: Tensor, instances: Tensor, known_rows: Tensor, known_columns: Tensor
+    ) -> None:
+        """Move the centroids of a batch's labels towards its instances, by momentum (Eq. 4).
+
+        ``c <- momentum * c + (1 - momentum) * h``, where h is the mean embedding of the label's
+        known instances in the batch (the equation says nothing about several). As in the equation
+        the result is not normalised: a mean of unit vectors is at most of length 1. A label
+        without a centroid starts from h; one without an instance in the batch stays.
+
+        Parameters
+        ----------
+        labels : int64 tensor (m,)
+            Distinct label ids of the batch.
+        instances : float tensor (b, d)
+            Embeddings of its instances, of unit length.
+        known_rows, known_columns : int64 tensors (k,)
+            Known positive pairs: a row of `instances`, a place in `labels`.
+        """
+        picked = instances.detach().float()[known_rows]  # (k, d)
+        mean, count = _means(picked, known_columns, len(labels))  # (m, d), (m, 1)
+        old, had_one = self.vectors[labels], self.present[labels].unsqueeze(1)  # (m, d), (m, 1)
+        moved = torch.where(had_one, torch.lerp(mean, old, self.momentum), mean)  # (m, d)
+        has_instance = count > 0  # (m, 1)
+        self.vectors.index_copy_(0, labels, torch.where(has_instance, moved, old))
+        self.present.index_copy_(0, labels, (has_instance | had_one).squeeze(1))
+
+    @torch.no_grad()
+    def recompute(self, embeddings: Tensor | np.ndarray[Any, Any], Y: Sparse) -> None:
+        """Set every centroid to the normalised mean of its instances' embeddings.
+
+        Used before training, and after each epoch with ``centroids="exact"``.
+
+        Parameters
+        ----------
+        embeddings : float tensor or array (n_instances, d)
+            Embeddings of all instances, on any device.
+        Y : CSR (n_instances, n_labels)
+            Labels of each instance; stored zeros do not count.
+        """
+        n_labels, dim = self.vectors.shape
+        if Y.shape != (len(embeddings), n_labels) or embeddings.shape[1] != dim:
+            raise DataError(
+                f"centroids of {n_labels} labels and length {dim} need Y of (n_instances, "
+                f"{n_labels}) and embeddings of (n_instances, {dim}), got {Y.shape} and "
+                f"{tuple(embeddings.shape)}"
+            )
+        pairs = sp.coo_array(sp.csc_array(Y))  # by label: sums are made in a fixed order
+        kept = pairs.data != 0
+        rows, labels = pairs.coords[0][kept], pairs.coords[1][kept]
+        device, source = self.vectors.device, torch.as_tensor(embeddings)
+        sums = torch.zeros_like(self.vectors)  # (n_labels, d)
+        for start in range(0, len(rows), PAIRS_AT_ONCE):
+            part = slice(start, start + PAIRS_AT_ONCE)
+            picked = source[torch.from_numpy(rows[part]).long().to(source.device)]  # (k, d)
+            where = torch.from_numpy(labels[part]).long().to(device)  # (k,)
+            sums.index_add_(0, where, picked.to(device, torch.float32))
+        counts = np.bincount(labels, minlength=n_labels)
+        self.vectors.copy_(functional.normalize(sums, dim=1))
+        self.present.copy_(torch.from_numpy(counts > 0))
+
+
+def _means(values: Tensor, groups: Tensor, n_groups: int) -> tuple[Tensor, Tensor]:
+    """Mean (n_groups, d) and size (n_groups, 1) of the groups (k,) of values (k, d)."""
+    sums = values.new_zeros(n_groups, values.shape[1]).index_add_(0, groups, values)
+    ones = values.new_ones(len(values), 1)
+    counts = values.new_zeros(n_groups, 1).index_add_(0, groups, ones)
+    return sums / counts.clamp(min=1), counts

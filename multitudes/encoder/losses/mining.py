@@ -1,0 +1,79 @@
+"""Triplets of a batch: each row's positives beside its hardest in-batch negatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+FAR = -1e4
+"""A similarity that no pair has; finite, so that no gradient becomes NaN."""
+
+
+@dataclass(frozen=True)
+class Triplets:
+    """Similarities of r rows to p positives and k negatives each.
+
+    Parameters
+    ----------
+    positive : float tensor (r, p)
+        Similarity to each positive.
+    negative : float tensor (r, k)
+        Similarity to each negative, in no order.
+    has_positive : bool tensor (r, p)
+        False where a row has fewer than p positives.
+    has_negative : bool tensor (r, k)
+        False where a row has fewer than k negatives.
+    columns : int64 tensor (r, p + k)
+        Where these similarities stand in their matrix.
+    """
+
+    positive: Tensor
+    negative: Tensor
+    has_positive: Tensor
+    has_negative: Tensor
+    columns: Tensor
+
+    @property
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        """Positives (r, p, 1) and negatives (r, 1, k): their arithmetic is over all triplets."""
+        return self.positive.unsqueeze(2), self.negative.unsqueeze(1)
+
+    @property
+    def valid(self) -> Tensor:
+        """Bool (r, p, k): both ends of the triplet are there."""
+        return self.has_positive.unsqueeze(2) & self.has_negative.unsqueeze(1)
+
+    def within(self, similarity: Tensor) -> Triplets:
+        """The same pairs in another similarity matrix, (r, c)."""
+        n_positives = self.positive.shape[1]
+        picked = similarity.gather(1, self.columns)  # (r, p + k)
+        positive, negative = picked[:, :n_positives], picked[:, n_positives:]
+        return Triplets(positive, negative, self.has_positive, self.has_negative, self.columns)
+
+
+def mine_triplets(
+    similarity: Tensor, positives: Tensor, known: Tensor, *, n_negatives: int
+) -> Triplets:
+    """Each row's positives and its `n_negatives` most similar columns that are not known pairs.
+
+    Parameters
+    ----------
+    similarity : float tensor (r, c)
+        The gradient flows to the pairs picked from it.
+    positives : int64 tensor (r, p)
+        Columns of each row's positives; -1 where it has fewer. They are known pairs.
+    known : bool tensor (r, c)
+        Known positive pairs, which are never negatives.
+    n_negatives : int
+        Negatives of a row, if it has that many.
+    """
+    with torch.no_grad():
+        unknown = similarity.masked_fill(known, FAR)  # (r, c)
+        hardest = unknown.topk(min(n_negatives, similarity.shape[1]), dim=1, sorted=False)
+    # One gather for both kinds: its backward pass writes one (r, c) matrix instead of two.
+    columns = torch.cat([positives.clamp(min=0), hardest.indices], dim=1)  # (r, p + k)
+    picked = similarity.gather(1, columns)  # (r, p + k)
+    positive, negative = picked[:, : positives.shape[1]], picked[:, positives.shape[1] :]
+    return Triplets(positive, negative, positives >= 0, hardest.values > FAR / 2, columns)

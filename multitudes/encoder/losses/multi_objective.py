@@ -1,0 +1,99 @@
+"""All terms of PRIME's loss, each of which can be switched off.
+
+What it optimises
+    loss(instance, prototype) + loss(instance, label text) + loss(label text, instance)
+    + regulariser_weight * regulariser, where loss is the one that `LossConfig` names.
+Inputs
+    ``instances`` float (b, d), ``texts`` (m, d) and ``prototypes`` (m, d), rows of unit length;
+    ``targets``, see `make_targets`.
+Reference
+    PRIME, Eq. 5; its terms are taken away one by one in Table 6.
+Relation to siblings
+    Puts together `triplet`, `dynamic_margin` or `softmax` with `regulariser`. The second and third
+    term share one similarity matrix, the regulariser and the first term their hard negatives.
+Example
+    >>> import torch
+    >>> from multitudes.encoder.losses.targets import make_targets
+    >>> both = torch.arange(4)
+    >>> targets = make_targets(both[:, None], both, both, n_labels=4, seed=0)
+    >>> terms = multi_objective_loss(torch.eye(4), torch.eye(4), torch.eye(4), targets)
+    >>> round(terms["query_to_label"].item(), 3), round(terms["regulariser"].item(), 3)
+    (0.0, 0.1)
+    >>> round(terms["loss"].item(), 3)
+    0.01
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.losses.dynamic_margin import dynamic_hinge, literal_hinge
+from multitudes.encoder.losses.mining import Triplets, mine_triplets
+from multitudes.encoder.losses.regulariser import compare_spaces
+from multitudes.encoder.losses.softmax import softmax_loss
+from multitudes.encoder.losses.targets import Targets
+from multitudes.encoder.losses.triplet import fixed_hinge
+from multitudes.encoder.losses.weighting import batch_loss
+
+DEFAULT = LossConfig()
+HINGES = {"dynamic": dynamic_hinge, "fixed": fixed_hinge, "literal": literal_hinge}
+
+
+def multi_objective_loss(
+    instances: Tensor,
+    texts: Tensor,
+    prototypes: Tensor,
+    targets: Targets,
+    *,
+    config: LossConfig = DEFAULT,
+) -> dict[str, Tensor]:
+    """Each term () that is switched on, by name and unweighted, and their sum as ``"loss"``.
+
+    See the module for the inputs. The terms carry gradients; detach what is only to be shown.
+    """
+    positives, known = targets.positives, targets.known
+    terms = {}
+    with torch.autocast(instances.device.type, enabled=False):
+        if config.query_to_prototype:
+            to_prototypes = _similarity(instances, prototypes)  # (b, m)
+            triplets = mine_triplets(
+                to_prototypes, positives, known, n_negatives=config.n_negatives
+            )
+            terms["query_to_prototype"] = _loss(to_prototypes, positives, known, config, triplets)
+        if config.query_to_label or config.label_to_query or config.regulariser_weight:
+            to_texts = _similarity(instances, texts)  # (b, m)
+        if config.query_to_label:
+            terms["query_to_label"] = _loss(to_texts, positives, known, config)
+        if config.label_to_query:
+            terms["label_to_query"] = _loss(to_texts.T, targets.label_positives, known.T, config)
+        total = torch.stack(list(terms.values())).sum()  # ()
+        if config.query_to_prototype and config.regulariser_weight:
+            terms["regulariser"] = compare_spaces(
+                triplets, triplets.within(to_texts), margin=config.regulariser_margin
+            )
+            total = total + config.regulariser_weight * terms["regulariser"]
+    return {**terms, "loss": total}
+
+
+def _similarity(rows: Tensor, columns: Tensor) -> Tensor:
+    """Inner products (r, c), float32 at least also under mixed precision: margins are small."""
+    dtype = torch.promote_types(rows.dtype, torch.float32)
+    return rows.to(dtype) @ columns.to(dtype).T
+
+
+def _loss(
+    similarity: Tensor,
+    positives: Tensor,
+    known: Tensor,
+    config: LossConfig,
+    triplets: Triplets | None = None,
+) -> Tensor:
+    """The configured loss () of one similarity matrix (r, c); `triplets` if they were mined."""
+    if config.kind == "softmax":
+        return softmax_loss(similarity, positives, known, config=config)
+    if triplets is None:
+        triplets = mine_triplets(similarity, positives, known, n_negatives=config.n_negatives)
+    hinge = HINGES[config.margin]
+    return batch_loss(hinge(*triplets.pairs, config), triplets, config)

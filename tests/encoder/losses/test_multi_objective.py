@@ -1,0 +1,120 @@
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn import functional
+
+from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.losses import (
+    dynamic_margin_loss,
+    make_targets,
+    multi_objective_loss,
+    prototype_regulariser,
+    softmax_loss,
+    triplet_loss,
+)
+
+TERMS = ("query_to_prototype", "query_to_label", "label_to_query", "regulariser")
+
+
+def toy_batch():
+    """12 instances of 6 labels, two each: unit embeddings of everything, and the targets."""
+    generator = torch.Generator().manual_seed(0)
+    instances, texts, prototypes = (
+        functional.normalize(torch.randn(n, 16, generator=generator), dim=1) for n in (12, 6, 6)
+    )
+    rows = torch.arange(12)
+    targets = make_targets((rows % 6)[:, None], rows, rows % 6, n_labels=6, seed=0)
+    return instances, texts, prototypes, targets
+
+
+@pytest.mark.parametrize(
+    ("loss", "config"),
+    [
+        (dynamic_margin_loss, LossConfig()),
+        (dynamic_margin_loss, LossConfig(margin="literal")),
+        (triplet_loss, LossConfig(margin="fixed")),
+        (softmax_loss, LossConfig(kind="softmax")),
+    ],
+)
+def test_terms_are_the_single_losses_and_sum_up_by_eq_5(loss, config):
+    instances, texts, prototypes, targets = toy_batch()
+    to_prototypes, to_texts = instances @ prototypes.T, instances @ texts.T
+    positives, known = targets.positives, targets.known
+    terms = multi_objective_loss(instances, texts, prototypes, targets, config=config)
+    expected = [
+        loss(to_prototypes, positives, known, config=config),
+        loss(to_texts, positives, known, config=config),
+        loss(to_texts.T, targets.label_positives, known.T, config=config),
+        prototype_regulariser(to_prototypes, to_texts, positives, known, config=config),
+    ]
+    assert [terms[name].item() for name in TERMS] == pytest.approx([e.item() for e in expected])
+    total = sum(expected[:3]) + 0.1 * expected[3]
+    assert terms["loss"].item() == pytest.approx(total.item())
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_each_term_can_be_switched_off(term):
+    instances, texts, prototypes, targets = toy_batch()
+    off = {"regulariser_weight": 0.0} if term == "regulariser" else {term: False}
+    terms = multi_objective_loss(instances, texts, prototypes, targets, config=LossConfig(**off))
+    assert term not in terms
+    weights = {"regulariser": 0.1}
+    rest = sum(weights.get(name, 1) * value for name, value in terms.items() if name != "loss")
+    assert terms["loss"].item() == pytest.approx(rest.item())
+
+
+def test_without_the_prototype_term_there_is_no_regulariser():
+    instances, texts, prototypes, targets = toy_batch()
+    config = LossConfig(query_to_prototype=False)
+    terms = multi_objective_loss(instances, texts, prototypes, targets, config=config)
+    assert set(terms) == {"query_to_label", "label_to_query", "loss"}
+
+
+@pytest.mark.parametrize("margin", ["dynamic", "fixed"])
+def test_falls_to_zero_on_separable_data(margin):
+    instances, texts, prototypes, targets = toy_batch()
+    vectors = [part.clone().requires_grad_() for part in (instances, texts, prototypes)]
+    optimiser = torch.optim.Adam(vectors, lr=0.05)
+    config = LossConfig(margin=margin)
+    losses = []
+    for _ in range(150):
+        unit = [functional.normalize(vector, dim=1) for vector in vectors]
+        terms = multi_objective_loss(*unit, targets, config=config)
+        losses.append(sum(terms[name].item() for name in TERMS[:3]))
+        optimiser.zero_grad()
+        terms["loss"].backward()
+        optimiser.step()
+    assert losses[0] > 0.5
+    assert losses[-1] == 0
+
+
+def test_is_float32_under_mixed_precision():
+    instances, texts, prototypes, targets = toy_batch()
+    exact = multi_objective_loss(instances, texts, prototypes, targets)["loss"]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = multi_objective_loss(instances, texts, prototypes, targets)["loss"]
+    assert mixed.dtype == torch.float32
+    assert mixed.item() == exact.item()
+
+
+@pytest.mark.parametrize("kind", ["triplet", "softmax"])
+def test_needs_no_values_on_the_host(kind):
+    """Fake tensors have no values: whatever would wait for a device raises on them."""
+    with FakeTensorMode():
+        terms = multi_objective_loss(*toy_batch(), config=LossConfig(kind=kind))
+    assert terms["loss"].shape == ()
+
+
+def test_compiles_to_one_graph():
+    torch._dynamo.reset()
+    compiled = torch.compile(multi_objective_loss, backend="aot_eager", fullgraph=True)
+    batch = toy_batch()
+    batch[0].requires_grad_()
+    loss = compiled(*batch)["loss"]
+    loss.backward()
+    expected = multi_objective_loss(*batch)["loss"]
+    assert loss.item() == pytest.approx(expected.item())
+    assert batch[0].grad.abs().sum() > 0
