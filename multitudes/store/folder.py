@@ -26,7 +26,7 @@ from pathlib import Path
 from multitudes.errors import StoreError
 from multitudes.store.lease import Lease, is_held
 from multitudes.store.manifest import MANIFEST, Manifest
-from multitudes.store.root_modules import MODULES
+from multitudes.store.root_modules import MODULES, is_ours
 
 _LEFTOVER = re.compile(r"(?:\.saving-|data-)([0-9a-f]{16})(?:\.lock|\.lock\.new)?")
 _WINDOWS = os.name == "nt"
@@ -102,11 +102,12 @@ def _publish(
             return
     data.rename(path / data.name)
     _sync_folder(path)
-    _replace(new_manifest, path / MANIFEST)
-    if modules is not None:
+    # First, so that it never points to data that is gone: whatever it names is there by now.
+    if modules is not None and is_ours(path / MODULES):
         _replace(new_modules, path / MODULES)
-    else:
-        (path / MODULES).unlink(missing_ok=True)  # of a model that was replaced
+    _replace(new_manifest, path / MANIFEST)
+    if modules is None and is_ours(path / MODULES):
+        (path / MODULES).unlink(missing_ok=True)
     _sync_folder(path)
 
 

@@ -25,3 +25,13 @@ def root_modules(data: Path, manifest: Manifest) -> bytes | None:
     inside = f"{manifest.data_folder}/{homes[0]}"
     moved = [{**module, "path": (inside + module["path"]).rstrip("/")} for module in modules]
     return json.dumps(moved, indent=2).encode() + b"\n"
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a `modules.json` is absent, or one that a save wrote and may replace."""
+    try:
+        return str(json.loads(path.read_bytes())[0]["path"]).startswith("data-")
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
