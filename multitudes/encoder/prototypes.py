@@ -42,7 +42,7 @@ class PrototypeNetwork(nn.Module):
 
     def forward(
         self,
-        text: Tensor,
+        text: Tensor | None,
         centroid: Tensor | None = None,
         free: Tensor | None = None,
         present: Tensor | None = None,
@@ -62,12 +62,13 @@ class PrototypeNetwork(nn.Module):
         float32 tensor (m, d)
             Rows of unit length; a zero row for a label without any source.
         """
+        given = self._given((text, centroid, free))
         if self.layer is None and self.config.sources == ("text",) and present is None:
-            return text  # a plain text encoder: nothing to combine
-        tokens = torch.stack(self._given((text, centroid, free)), dim=1)  # (m, t, d)
+            return given[0]  # a plain text encoder: nothing to combine
+        tokens = torch.stack(given, dim=1)  # (m, t, d)
         if present is None:
-            present = torch.ones(len(text), len(SOURCES), dtype=torch.bool, device=text.device)
-        if self.training and self.config.source_dropout > 0:
+            present = torch.ones(len(tokens), len(SOURCES), dtype=torch.bool, device=tokens.device)
+        if self.training and self.config.source_dropout > 0 and self.config.uses("text"):
             present = drop_sources(present, self.config.source_dropout)  # (m, 3)
         # Column by column: a list as index would be copied to the device, which waits for it.
         mask = torch.stack([present[:, i] for i in self.columns], dim=1).unsqueeze(2)  # (m, t, 1)
