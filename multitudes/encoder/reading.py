@@ -32,6 +32,8 @@ def read_encoder(folder: Path) -> tuple[Any, Any, str | None]:
         If there is no encoder in the folder, or one that does not end in a pooling of its tokens.
     """
     require("transformers", extra="deep")
+    from safetensors import SafetensorError
+
     home, pooling = _layout(folder)
     if not (home / "config.json").is_file():
         raise ConfigError(f"{folder} holds no encoder: there is no {home / 'config.json'}")
@@ -42,7 +44,7 @@ def read_encoder(folder: Path) -> tuple[Any, Any, str | None]:
         )
     try:
         model, tokenizer = _read_transformer(home)
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         raise ConfigError(
             f"transformers cannot read the encoder in {folder}: {_first_line(error)}"
         ) from error
