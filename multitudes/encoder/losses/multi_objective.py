@@ -54,13 +54,15 @@ def multi_objective_loss(
     See the module for the inputs. The terms carry gradients; detach what is only to be shown.
     """
     positives, known = targets.positives, targets.known
-    terms = {}
+    terms: dict[str, Tensor] = {}
+    triplets = None
     with torch.autocast(instances.device.type, enabled=False):
         if config.query_to_prototype:
             to_prototypes = _similarity(instances, prototypes)  # (b, m)
-            triplets = mine_triplets(
-                to_prototypes, positives, known, n_negatives=config.n_negatives
-            )
+            if config.kind == "triplet" or config.regulariser_weight:
+                triplets = mine_triplets(
+                    to_prototypes, positives, known, n_negatives=config.n_negatives
+                )
             terms["query_to_prototype"] = _loss(to_prototypes, positives, known, config, triplets)
         if config.query_to_label or config.label_to_query or config.regulariser_weight:
             to_texts = _similarity(instances, texts)  # (b, m)
@@ -69,7 +71,7 @@ def multi_objective_loss(
         if config.label_to_query:
             terms["label_to_query"] = _loss(to_texts.T, targets.label_positives, known.T, config)
         total = torch.stack(list(terms.values())).sum()  # ()
-        if config.query_to_prototype and config.regulariser_weight:
+        if triplets is not None and config.regulariser_weight:
             terms["regulariser"] = compare_spaces(
                 triplets, triplets.within(to_texts), margin=config.regulariser_margin
             )

@@ -73,22 +73,43 @@ def test_without_the_prototype_term_there_is_no_regulariser():
     assert set(terms) == {"query_to_label", "label_to_query", "loss"}
 
 
-@pytest.mark.parametrize("margin", ["dynamic", "fixed"])
-def test_falls_to_zero_on_separable_data(margin):
-    instances, texts, prototypes, targets = toy_batch()
-    vectors = [part.clone().requires_grad_() for part in (instances, texts, prototypes)]
+def trained(margin, *, n_labels, steps):
+    """Vectors learned by a loss: instances (4 n, 16), texts and prototypes (n, 16); last terms."""
+    generator = torch.Generator().manual_seed(0)
+    vectors = [
+        torch.randn(n, 16, generator=generator).requires_grad_()
+        for n in (4 * n_labels, n_labels, n_labels)
+    ]
+    rows = torch.arange(4 * n_labels)
+    labels = rows % n_labels
+    targets = make_targets(labels[:, None], rows, labels, n_labels=n_labels, seed=0)
     optimiser = torch.optim.Adam(vectors, lr=0.05)
-    config = LossConfig(margin=margin)
-    losses = []
-    for _ in range(150):
+    for _ in range(steps):
         unit = [functional.normalize(vector, dim=1) for vector in vectors]
-        terms = multi_objective_loss(*unit, targets, config=config)
-        losses.append(sum(terms[name].item() for name in TERMS[:3]))
+        terms = multi_objective_loss(*unit, targets, config=LossConfig(margin=margin))
         optimiser.zero_grad()
         terms["loss"].backward()
         optimiser.step()
-    assert losses[0] > 0.5
-    assert losses[-1] == 0
+    instances, _, prototypes = (functional.normalize(v.detach(), dim=1) for v in vectors)
+    best = (instances @ prototypes.T).argmax(dim=1)
+    return terms, (best == labels).float().mean().item()
+
+
+@pytest.mark.parametrize("margin", ["dynamic", "fixed"])
+def test_falls_to_zero_on_separable_data(margin):
+    first, _ = trained(margin, n_labels=6, steps=1)
+    last, precision = trained(margin, n_labels=6, steps=200)
+    assert all(first[name] > 0.1 for name in TERMS[:3])
+    # Not exactly 0: the regulariser draws a little at the texts (Eq. 6).
+    assert all(last[name] < 1e-3 for name in TERMS[:3])
+    assert precision == 1
+
+
+def test_eq_3_as_printed_collapses_where_the_default_separates():
+    _, precision = trained("dynamic", n_labels=40, steps=150)
+    assert precision == 1
+    _, precision = trained("literal", n_labels=40, steps=150)
+    assert precision < 0.4
 
 
 def test_is_float32_under_mixed_precision():
@@ -110,7 +131,7 @@ def test_needs_no_values_on_the_host(kind):
 
 def test_compiles_to_one_graph():
     torch._dynamo.reset()
-    compiled = torch.compile(multi_objective_loss, backend="aot_eager", fullgraph=True)
+    compiled = torch.compile(multi_objective_loss, backend="eager", fullgraph=True)
     batch = toy_batch()
     batch[0].requires_grad_()
     loss = compiled(*batch)["loss"]
