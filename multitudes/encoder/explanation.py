@@ -1,0 +1,142 @@
+"""Why a label: the training instances behind it, and the share of each source in its prototype."""
+
+from __future__ import annotations
+
+import itertools
+from math import factorial
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from multitudes.encoder.prototype_config import SOURCES
+from multitudes.encoder.prototypes import PrototypeNetwork
+from multitudes.errors import DataError
+from multitudes.linear.inputs import checked_count, checked_label
+from multitudes.types import FloatArray, IntArray, Sparse
+
+
+class NearestInstances(NamedTuple):
+    """Training instances of a label, nearest first.
+
+    Parameters
+    ----------
+    instances : int64 array (n,)
+        Rows of the training set.
+    similarities : float32 array (n,)
+        Of each to the query, falling.
+    """
+
+    instances: IntArray
+    similarities: FloatArray
+
+
+def nearest_instances(
+    label: int,
+    query: npt.ArrayLike,
+    embeddings: FloatArray,
+    Y: Sparse,
+    *,
+    top_k: int = 5,
+) -> NearestInstances:
+    """The training instances of a label that are most like a query: what speaks for the label.
+
+    Parameters
+    ----------
+    label : int
+    query : float array (d,)
+        A text's embedding; or the label's own vector, for the instances most typical of it.
+    embeddings : float32 array (n_instances, d)
+        Of the training set.
+    Y : CSR or CSC (n_instances, n_labels)
+        CSC is searched without a pass over all labels.
+    top_k : int
+        Fewer where the label has fewer instances; ties go to the smaller row.
+    """
+    label = checked_label(label, Y.shape[1])
+    top_k = checked_count(top_k, "top_k")
+    vector = np.asarray(query, np.float32)
+    if vector.shape != embeddings.shape[1:]:
+        raise DataError(
+            f"query must be one embedding of shape {embeddings.shape[1:]}, got {vector.shape}"
+        )
+    if Y.shape[0] != len(embeddings):
+        raise DataError(f"there are {len(embeddings):,} embeddings, and Y has {Y.shape[0]:,} rows")
+    instances = np.unique(_rows_of_label(Y, label))
+    similarities = (embeddings[instances] @ vector).astype(np.float32)
+    best = np.argsort(-similarities, kind="stable")[:top_k]
+    return NearestInstances(instances[best], similarities[best])
+
+
+def _rows_of_label(Y: Sparse, label: int) -> IntArray:
+    if Y.format == "csc":
+        return np.asarray(Y.indices[Y.indptr[label] : Y.indptr[label + 1]], np.int64)
+    stored = np.flatnonzero(Y.indices == label)
+    return np.asarray(np.searchsorted(Y.indptr, stored, side="right") - 1, np.int64)
+
+
+@torch.no_grad()
+def source_shares(
+    network: PrototypeNetwork,
+    text: Tensor,
+    centroid: Tensor | None = None,
+    free: Tensor | None = None,
+    *,
+    present: Tensor | None = None,
+    queries: Tensor | None = None,
+) -> Tensor:
+    """How much of a similarity each source of a prototype brings in.
+
+    The value of some sources is the similarity of the query to the prototype made of them alone,
+    and zero for none. A source's share is what it adds to the others, averaged over all orders in
+    which the three can come in: its Shapley value. The shares add up to the similarity of the
+    query to the whole prototype. A share below zero: the source leads away from the query.
+
+    Parameters
+    ----------
+    network : PrototypeNetwork
+    text, centroid, free : float tensors (m, d)
+        The sources of m labels, as the network takes them.
+    present : bool tensor (m, 3), optional
+        Which label has which source; one that is absent has no share.
+    queries : float tensor (m, d), optional
+        An embedding for each label. By default the label's prototype itself: shares then add up
+        to 1, and say what the prototype is made of.
+
+    Returns
+    -------
+    float32 tensor (m, 3)
+        In the order text, centroid, free vector.
+    """
+    was_training = network.training
+    network.eval()
+    if present is None:
+        present = torch.ones(len(text), len(SOURCES), dtype=torch.bool, device=text.device)
+    if queries is None:
+        queries = network(text, centroid, free, present)  # (m, d)
+    values: dict[frozenset[int], Tensor] = {frozenset(): queries.new_zeros(len(text))}
+    for some in _subsets(range(len(SOURCES))):
+        chosen = torch.tensor([i in some for i in range(len(SOURCES))], device=text.device)  # (3,)
+        prototypes = network(text, centroid, free, present & chosen)  # (m, d)
+        values[some] = (prototypes * queries).sum(dim=1)  # (m,)
+    network.train(was_training)
+    return torch.stack([_shapley(values, i) for i in range(len(SOURCES))], dim=1)  # (m, 3)
+
+
+def _shapley(values: dict[frozenset[int], Tensor], source: int) -> Tensor:
+    """The Shapley value (m,) of one source, from the value (m,) of every set of sources."""
+    n = len(SOURCES)
+    others = [i for i in range(n) if i != source]
+    total = torch.zeros_like(values[frozenset()])  # (m,)
+    for some in [frozenset[int](), *_subsets(others)]:
+        orders = factorial(len(some)) * factorial(n - len(some) - 1)
+        total += orders / factorial(n) * (values[some | {source}] - values[some])  # (m,)
+    return total
+
+
+def _subsets(items: range | list[int]) -> list[frozenset[int]]:
+    """All sets of items but the empty one."""
+    sizes = range(1, len(items) + 1)
+    return [frozenset(some) for size in sizes for some in itertools.combinations(items, size)]
