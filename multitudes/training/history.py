@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -66,14 +67,15 @@ class History:
     epochs: list[EpochRecord] = field(default_factory=list)
 
     def value(self, record: EpochRecord) -> float:
-        """The monitored metric of a validated epoch."""
+        """The monitored metric of a validated epoch; one that is not a number is the worst."""
         name = next(iter(record.metrics)) if self.monitor is None else self.monitor
         if name not in record.metrics:
             raise ConfigError(
                 f"monitor={name!r} is not a metric that validation gives: "
                 f"{suggestion(name, record.metrics)}"
             )
-        return record.metrics[name]
+        value = record.metrics[name]
+        return -math.inf if math.isnan(value) else value
 
     @property
     def validated(self) -> list[EpochRecord]:

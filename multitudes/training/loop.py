@@ -13,7 +13,7 @@ from torch import nn
 from multitudes.progress import track
 from multitudes.training.batches import B, Batches
 from multitudes.training.checkpoint import Checkpoint
-from multitudes.training.failures import out_of_memory_named
+from multitudes.training.failures import out_of_memory_named, where
 from multitudes.training.history import History
 from multitudes.training.interrupt import deferred_interrupt
 from multitudes.training.loss_terms import LOSS
@@ -68,11 +68,12 @@ def train(
     KeyboardInterrupt
         On Ctrl-C, after a checkpoint was written.
     """
-    run = Run(model, batches, step, config=config, stateful=stateful or {})
+    with out_of_memory_named(config, lambda: "the start"):
+        run = Run(model, batches, step, config=config, stateful=stateful or {})
     checkpoint = None if checkpoint is None else run.checkpoint_of(checkpoint)
     with (
         seeded(config.seed + run.accelerator.process_index),
-        out_of_memory_named(run),
+        out_of_memory_named(config, lambda: where(run)),
         deferred_interrupt(enabled=checkpoint is not None) as interrupt,
         event_files(config.tensorboard if run.accelerator.is_main_process else None) as events,
     ):
@@ -105,8 +106,8 @@ def _train_epoch(run: Run[B], watch: Watch) -> None:
             # Processes share gradients at the last batch of a window alone.
             with nullcontext() if is_last else accelerator.no_sync(run.forward):
                 terms = run.forward(batch)  # dict of () tensors
+                watch.terms.add(terms)
                 accelerator.backward(terms[LOSS] / len(window))
-            watch.terms.add(terms)
         if clip is not None:
             accelerator.clip_grad_norm_(parameters, clip)
         optimiser.step()

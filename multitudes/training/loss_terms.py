@@ -39,8 +39,8 @@ class LossTerms:
                 f"a step must give the same terms each time: {list(self.names)} before, "
                 f"{list(terms)} now"
             )
-        row = torch.stack([terms[name].detach().float().reshape(()) for name in self.names])
-        self._rows[self._n] = row  # (n_terms,)
+        row = [terms[name].detach().float().reshape(()) for name in self.names]
+        torch.stack(row, out=self._rows[self._n])  # (n_terms,)
         self._n += 1
 
     def read(
@@ -51,7 +51,7 @@ class LossTerms:
         `across` takes the mean over processes.
         """
         rows = self._rows[: self._n]  # (n_batches, n_terms)
-        rows = rows if across is None else across(rows)
+        rows = across(rows) if across is not None and self._n else rows
         self._n = 0
         return [dict(zip(self.names, row, strict=True)) for row in rows.tolist()]
 

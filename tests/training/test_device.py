@@ -1,0 +1,51 @@
+import pytest
+import torch
+
+from multitudes.errors import ConfigError
+from multitudes.training import TrainingConfig, choose_device
+from multitudes.training.device import choose_precision, make_accelerator
+
+GPU = torch.device("cuda")
+CPU = torch.device("cpu")
+
+
+def test_auto_is_the_gpu_if_there_is_one(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device("auto") == GPU
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto") == CPU
+
+
+@pytest.mark.parametrize("name", ["cuda", "mps"])
+def test_a_device_that_is_not_there_is_refused(monkeypatch, name):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match=f"device='{name}', but torch finds no"):
+        choose_device(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "bf16", "expected"),
+    [
+        ("auto", CPU, True, "no"),
+        ("auto", GPU, True, "bf16"),
+        ("auto", GPU, False, "fp16"),
+        ("float32", GPU, True, "no"),
+        ("bf16", CPU, True, "bf16"),
+        ("fp16", GPU, True, "fp16"),
+    ],
+)
+def test_precision(monkeypatch, name, device, bf16, expected):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: bf16)
+    assert choose_precision(name, device) == expected
+
+
+def test_half_precision_on_a_cpu_is_refused():
+    with pytest.raises(ConfigError, match="precision='fp16' needs a GPU"):
+        choose_precision("fp16", CPU)
+
+
+def test_an_accelerator_of_other_settings_does_not_stand_in_the_way():
+    for precision, expected in [("bf16", "bf16"), ("float32", "no"), ("bf16", "bf16")]:
+        config = TrainingConfig(precision=precision, device="cpu")
+        assert make_accelerator(config).mixed_precision == expected
