@@ -88,4 +88,7 @@ def as_tensor(X: Sparse | FloatArray) -> Tensor:
     entries = X.tocoo()
     places = torch.from_numpy(np.stack(entries.coords).astype(np.int64))
     values = torch.from_numpy(np.ascontiguousarray(entries.data))
-    return torch.sparse_coo_tensor(places, values, X.shape, is_coalesced=True)
+    # scipy has checked the indices, and its rows are sorted.
+    return torch.sparse_coo_tensor(
+        places, values, X.shape, is_coalesced=True, check_invariants=False
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from sklearn.base import BaseEstimator
 
@@ -13,7 +12,7 @@ from multitudes.data.group_counts import GroupCounts
 from multitudes.errors import ConfigError, DataError, NotFittedError, suggestion
 from multitudes.groups.miml.bags import Bags, as_tensor
 from multitudes.groups.miml.fit_network import Epoch, bag_logits, fit_network
-from multitudes.groups.miml.inputs import bags_to_learn_from, checked_bags, checked_rows
+from multitudes.groups.miml.inputs import bags_to_learn_from, checked_rows, unlabelled_bags
 from multitudes.groups.miml.label_embeddings import EAGLE, check_choice, embeddings_of
 from multitudes.groups.miml.losses import LOSSES
 from multitudes.groups.miml.network import MIMLNetwork
@@ -49,8 +48,8 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
     hidden_size : int, optional
         Width of an FC + ReLU layer in front of the concepts; None for none.
     loss : str
-        'proportion', 'presence', 'max-probability' or 'counts'; `multitudes.groups.miml.losses`
-        says what each is for.
+        'proportion', 'presence' or 'counts'; `multitudes.groups.miml.losses` says what each is
+        for.
     training : MIMLTraining, optional
         Epochs, batches, learning rate, early stopping.
     device : str, optional
@@ -160,8 +159,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         X = checked_rows(X, n_features=self.n_features_in_)
-        n_groups = X.shape[0] if groups is None else groups.shape[1]
-        bags = checked_bags(X, groups, sp.csr_array((n_groups, self.n_labels_), dtype=np.float32))
+        bags = unlabelled_bags(X, groups, self.n_labels_)
         labels = np.full((len(bags), top_k), NO_LABEL, np.int32)
         scores = np.full((len(bags), top_k), NO_SCORE, np.float32)
         full = np.flatnonzero(bags.sizes)
@@ -284,8 +282,16 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         return found
 
     def _device(self) -> torch.device:
-        default = "cuda" if torch.cuda.is_available() else "cpu"
-        return torch.device(self.device or default)
+        has_gpu = torch.cuda.is_available()
+        try:
+            device = torch.device(self.device or ("cuda" if has_gpu else "cpu"))
+        except RuntimeError as error:
+            raise ConfigError(
+                f"device must be 'cpu', 'cuda' or another that torch knows, got {self.device!r}"
+            ) from error
+        if device.type == "cuda" and not has_gpu:
+            raise ConfigError(f"device is {self.device!r}, but torch finds no GPU: use 'cpu'")
+        return device
 
     def _set_learned(self, network: MIMLNetwork, history: list[Epoch], counts: GroupCounts) -> None:
         self.network_, self.history_, self.counts_ = network.eval(), history, counts
@@ -305,6 +311,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.training, MIMLTraining | None):
             raise ConfigError(f"training must be a MIMLTraining or None, got {self.training!r}")
         check_choice(self.label_embeddings)
+        self._device()
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):

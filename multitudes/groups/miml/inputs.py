@@ -54,6 +54,13 @@ def checked_bags(X: Sparse | FloatArray, groups: Any, group_labels: Any) -> Bags
     return Bags(X, members, listed.tocsr())
 
 
+def unlabelled_bags(X: Sparse | FloatArray, groups: Any, n_labels: int) -> Bags:
+    """Bags to predict: as `checked_bags`, none of them with labels."""
+    is_sparse: bool = sp.issparse(groups)  # anything else but None is refused below
+    n_groups = int(groups.shape[1] if is_sparse else X.shape[0])
+    return checked_bags(X, groups, sp.csr_array((n_groups, n_labels), dtype=np.float32))
+
+
 def bags_to_learn_from(
     X: Sparse | FloatArray, groups: Any, group_labels: Any, *, needs_labels: bool
 ) -> tuple[Bags, GroupCounts]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+FIRST_BIAS = 0.5
+
 
 class MIMLNetwork(nn.Module):
     """Logits of each instance of a bag, over all labels, weighted by a co-attention mask.
@@ -51,6 +53,8 @@ class MIMLNetwork(nn.Module):
         self.n_labels, self.n_concepts, self.tau = n_labels, n_concepts, tau
         self.hidden = None if hidden_size is None else nn.Linear(n_features, hidden_size)
         self.concepts = nn.Linear(hidden_size or n_features, n_concepts * n_labels)
+        # A label whose concepts are all negative has no gradient (ReLU) and would never be learned.
+        nn.init.constant_(self.concepts.bias, FIRST_BIAS)
         if label_embeddings is not None and train_embeddings:
             self.label_embeddings = nn.Parameter(label_embeddings.clone())
         else:

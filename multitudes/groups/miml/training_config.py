@@ -13,7 +13,7 @@ class MIMLTraining(Config):
 
     n_epochs: int = setting(100, "Passes over the bags at most.", at_least=1)
     batch_size: int = setting(64, "Bags per step.", at_least=1)
-    learning_rate: float = setting(1e-3, "Step size of Adam.", above=0)
+    learning_rate: float = setting(1e-3, "Step size of Adam.", above=0, at_most=100)
     weight_decay: float = setting(0.0, "L2 penalty on all weights.", at_least=0)
     validation_fraction: float = setting(
         0.1,

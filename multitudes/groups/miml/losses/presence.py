@@ -25,12 +25,13 @@ class PresenceLoss(nn.Module):
 
     Reference
     ---------
-    Feng and Zhou, Deep MIML Network, AAAI 2017, train with binary cross-entropy.
+    Feng and Zhou, Deep MIML Network, AAAI 2017, train with binary cross-entropy. (Their released
+    code has a softmax over the labels of each instance before it, which Eq. 7 of the EAGLE paper
+    does not have.)
 
     Relation to siblings
     --------------------
-    `ProportionLoss` lets labels compete and honours counts. `MaxProbabilityLoss` is this one over
-    probabilities that compete within each instance.
+    `ProportionLoss` lets labels compete and honours counts.
 
     Example
     -------
