@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,9 @@ import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import IntArray, Sparse
+
+if TYPE_CHECKING:
+    from multitudes.data.dataset import Dataset
 
 
 def random_groups(
@@ -83,6 +87,23 @@ def merge_labels(Y: Sparse, groups: Sparse, *, as_counts: bool = True) -> sp.csr
     if not as_counts:
         merged.data.fill(1)
     return merged
+
+
+def without_groups_of(dataset: Dataset, other: Dataset) -> Dataset:
+    """A part of a Dataset without the groups that another part of it has instances of.
+
+    After a split by group: `Dataset.take` keeps all groups, also those left without instances.
+    """
+    if dataset.groups is None or other.groups is None:
+        return dataset
+    kept = np.flatnonzero(np.bincount(other.groups.indices, minlength=other.groups.shape[1]) == 0)
+    labels, names = dataset.group_labels, dataset.group_names
+    return dataclasses.replace(
+        dataset,
+        groups=dataset.groups[:, kept],
+        group_labels=None if labels is None else labels[kept],
+        group_names=None if names is None else [names[group] for group in kept.tolist()],
+    )
 
 
 def check_groups(groups: Sparse | None, group_labels: Sparse | None) -> None:

@@ -4,7 +4,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitudes.data.grouping import merge_labels, random_groups
+from multitudes.data import catalogue, split
+from multitudes.data.grouping import merge_labels, random_groups, without_groups_of
 from multitudes.errors import ConfigError, DataError
 
 
@@ -57,3 +58,17 @@ def test_merging_equals_a_loop(seed):
 def test_merging_needs_the_same_instances():
     with pytest.raises(DataError, match="Y has 3 rows and groups has 2"):
         merge_labels(sp.csr_array((3, 4)), sp.csr_array((2, 1)))
+
+
+def test_a_part_can_leave_out_the_groups_of_another():
+    data = catalogue(50, n_labels=30, group_size=4, seed=0).dataset
+    train, test = split(data, test_size=0.3, by="group", seed=0)
+    left = without_groups_of(train, test)
+    sizes = left.groups.sum(axis=0)
+    assert (sizes > 0).all()
+    assert sizes.sum() == len(train)
+    assert left.group_labels.shape == (len(sizes), 30)
+    assert (merge_labels(left.Y, left.groups) != left.group_labels).nnz == 0
+    assert left.group_names_of(0) == train.group_names_of(0)
+    ungrouped = catalogue(10).dataset
+    assert without_groups_of(ungrouped, ungrouped) is ungrouped
