@@ -132,7 +132,8 @@ class Backbone(nn.Module):
     def frozen(self, precision: Precision = "bf16") -> Backbone:
         """A copy for prediction alone: no gradients, no dropout, weights in `precision`.
 
-        Faster than `encode` with that precision, which casts the weights at each call.
+        Faster than `encode` with that precision, which casts the weights at each call; on a
+        processor without bf16 it is slower than float32: `encoding.fastest_precision` knows.
         """
         model = copy.deepcopy(self.model).eval().requires_grad_(False)
         if precision == "bf16":

@@ -83,6 +83,16 @@ def _split(order: IntArray, size: int) -> list[IntArray]:
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
+def fastest_precision(device: torch.device) -> Precision:
+    """bf16 where the device computes in it by itself; elsewhere it would be slower than float32."""
+    if device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+    if device.type == "cpu":
+        able = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+        return "bf16" if able() else "float32"
+    return "float32"
+
+
 def _computing_in(precision: Precision, device: torch.device) -> Any:
     if precision == "float32":
         return nullcontext()

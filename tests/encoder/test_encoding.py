@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 
 import torch
 
-from multitudes.encoder.encoding import _BATCHES_ON_DEVICE
+from multitudes.encoder.encoding import _BATCHES_ON_DEVICE, fastest_precision
 from multitudes.errors import ConfigError, ResourceError
 
 
@@ -54,6 +54,14 @@ def test_bfloat16_moves_embeddings_a_little(tiny_backbone, texts):
     exact, near = tiny_backbone.encode(texts), tiny_backbone.encode(texts, precision="bf16")
     assert near.dtype == np.float32
     assert 0 < np.abs(near - exact).max() < 0.02
+
+
+def test_bfloat16_only_where_the_processor_knows_it(monkeypatch):
+    device = torch.device("cpu")
+    for able, expected in ((True, "bf16"), (False, "float32")):
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda able=able: able)
+        assert fastest_precision(device) == expected
+    assert fastest_precision(torch.device("meta")) == "float32"
 
 
 def test_settings_out_of_range(tiny_backbone):

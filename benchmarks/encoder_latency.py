@@ -1,0 +1,128 @@
+"""How fast does a text become an embedding on a CPU? In batches, and one at a time.
+
+MiniLM-L6, texts of 32 tokens, tokenising included. The ways take turns, round by round, in one
+process. On a busy machine the best round and the CPU time say more than the median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmarks.report import finish, show
+
+WORDS = [
+    "council",
+    "regulation",
+    "market",
+    "fish",
+    "import",
+    "duties",
+    "licence",
+    "export",
+    "state",
+    "member",
+    "aid",
+]
+TITLE = "council regulation on the common market in fish"
+SINGLES = 20
+Encode = Callable[[list[str]], Any]
+
+
+@dataclass
+class Way:
+    """One way to encode, and what its rounds took."""
+
+    encode: Encode
+    batch_seconds: list[float] = field(default_factory=list)
+    batch_cpu_seconds: list[float] = field(default_factory=list)
+    single_ms: list[float] = field(default_factory=list)
+    single_cpu_ms: list[float] = field(default_factory=list)
+
+    def run(self, texts: list[str]) -> None:
+        """One round: all texts at once, then some single ones."""
+        start, cpu_start = time.perf_counter(), time.process_time()
+        self.encode(texts)
+        self.batch_cpu_seconds.append(time.process_time() - cpu_start)
+        self.batch_seconds.append(time.perf_counter() - start)
+        latencies, cpu_start = [], time.process_time()
+        for _ in range(SINGLES):
+            start = time.perf_counter()
+            self.encode([TITLE])
+            latencies.append(1e3 * (time.perf_counter() - start))
+        self.single_cpu_ms.append(1e3 * (time.process_time() - cpu_start) / SINGLES)
+        self.single_ms.append(statistics.median(latencies))
+
+    def result(self, n_texts: int, n_threads: int) -> dict[str, float]:
+        """Texts a second (best, median, by CPU time) and the p50 of single texts."""
+        return {
+            "texts_per_second": n_texts / min(self.batch_seconds),
+            "texts_per_second_median": n_texts / statistics.median(self.batch_seconds),
+            "texts_per_second_by_cpu": n_threads * n_texts / min(self.batch_cpu_seconds),
+            "single_p50_ms": min(self.single_ms),
+            "single_p50_ms_median": statistics.median(self.single_ms),
+            "single_cpu_ms": min(self.single_cpu_ms),
+        }
+
+
+def ways() -> dict[str, Way]:
+    """Ours in both precisions, and the library that the encoder comes from."""
+    from sentence_transformers import SentenceTransformer
+
+    from multitudes.encoder.backbone_config import BackboneConfig
+    from multitudes.encoder.loading import load_backbone, minilm_folder
+
+    backbone = load_backbone(BackboneConfig(name="minilm", max_length=32))
+    exact, fast = backbone.frozen("float32"), backbone.frozen("bf16")
+    theirs = SentenceTransformer(str(minilm_folder()), device="cpu", local_files_only=True)
+    theirs.max_seq_length = 32
+    return {
+        "bf16": Way(lambda texts: fast.encode(texts, batch_size=64)),
+        "float32": Way(lambda texts: exact.encode(texts, batch_size=64)),
+        "sentence-transformers": Way(lambda texts: theirs.encode(texts, batch_size=64)),
+    }
+
+
+def texts_of_32_tokens(n: int) -> list[str]:
+    """Texts a little longer than that; each is cut."""
+    rng = np.random.default_rng(0)
+    return [" ".join(rng.choice(WORDS, 34)) for _ in range(n)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--texts", type=int, default=256)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--no-store", action="store_true")
+    options = parser.parse_args()
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: waiting threads do not spin
+    import torch
+
+    torch.set_num_threads(options.threads)
+    texts, contestants = texts_of_32_tokens(options.texts), ways()
+    for way in contestants.values():
+        way.encode(texts[:64])
+    for _ in range(options.rounds):
+        for way in contestants.values():
+            way.run(texts)
+    found = {n: way.result(len(texts), options.threads) for n, way in contestants.items()}
+    nearness = (contestants["bf16"].encode(texts) * contestants["float32"].encode(texts)).sum(1)
+    show(
+        f"MiniLM-L6 on {options.threads} threads, texts of 32 tokens, best of {options.rounds}",
+        ["way", "texts/s", "median", "by CPU time", "single p50 ms", "median", "CPU ms"],
+        [[name, *(f"{value:.1f}" for value in row.values())] for name, row in found.items()],
+    )
+    results = {**found, "bf16_cosine_min": float(nearness.min()), **vars(options)}
+    finish("encoder_latency", results, store=not options.no_store)
+
+
+if __name__ == "__main__":
+    main()
