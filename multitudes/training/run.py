@@ -184,5 +184,9 @@ class Run(Generic[B]):
         }
 
     def checkpoint_of(self, checkpoint: Checkpoint) -> Checkpoint:
-        """The same folder, for this run and no other."""
-        return Checkpoint(checkpoint.folder, {**self.identity(), **checkpoint.identity})
+        """The same folder, for this run and no other.
+
+        What is known here goes before what a caller says under the same name: it leaves out the
+        settings that change no weight.
+        """
+        return Checkpoint(checkpoint.folder, {**checkpoint.identity, **self.identity()})

@@ -5,7 +5,8 @@ import pytest
 from .problems import PER_EPOCH, Problem
 
 
-def test_curves_of_loss_terms_speed_and_validation(tmp_path):
+def test_curves_of_loss_terms_speed_and_validation(tmp_path, monkeypatch):
+    monkeypatch.setattr("multitudes.training.watch.SECONDS_BETWEEN_LOOKS", 1e9)
     reading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     history = Problem().train(
         tensorboard=str(tmp_path), validate=lambda: {"fit": 0.25}, log_every=4
