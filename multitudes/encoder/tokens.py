@@ -125,3 +125,9 @@ def pack(
         offsets=offsets.to(device, non_blocking=True),
         max_length=longest if max_length is None else max_length,
     )
+
+
+def joined(first: TokenRows, second: TokenRows) -> TokenRows:
+    """The texts of both, one after the other."""
+    ids = np.concatenate([first.ids, second.ids])
+    return TokenRows(ids, np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]))

@@ -1,0 +1,1 @@
+"""PRIME against the encoders it is compared with: ``python -m benchmarks.prime``."""

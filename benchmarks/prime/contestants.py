@@ -1,0 +1,65 @@
+"""What is compared: presets with one batch size, and PRIME with parts taken away."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from multitudes.encoder.backbone_config import BackboneConfig
+from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.presets import prime_preset
+from multitudes.encoder.prime import Prime
+from multitudes.encoder.prototype_config import PrototypeConfig
+from multitudes.encoder.sampling import SamplerConfig
+from multitudes.training import TrainingConfig
+
+TABLE_2 = ("dpr", "ngame", "dexa", "prime-lite", "prime")
+LITE = "prime-lite"
+
+# Table 6: the loss without some of its terms.
+LOSSES = {
+    "without text terms, dynamic margin, regulariser": LossConfig(
+        margin="fixed", query_to_label=False, label_to_query=False, regulariser_weight=0.0
+    ),
+    "without dynamic margin, label-to-query, regulariser": LossConfig(
+        margin="fixed", label_to_query=False, regulariser_weight=0.0
+    ),
+    "without label-to-query, regulariser": LossConfig(label_to_query=False, regulariser_weight=0.0),
+    "without regulariser": LossConfig(regulariser_weight=0.0),
+    "fixed margin": LossConfig(margin="fixed"),
+}
+
+# Figure 3: prototypes without some of their sources.
+SOURCES = {
+    "without free vectors": PrototypeConfig(sources=("text", "centroid")),
+    "without centroids": PrototypeConfig(sources=("text", "free")),
+    "text alone": PrototypeConfig(sources=("text",)),
+}
+
+
+def contestant(
+    name: str,
+    *,
+    backbone: BackboneConfig,
+    training: TrainingConfig,
+    batch_size: int,
+    changes: dict[str, Any] | None = None,
+    seed: int = 0,
+) -> Prime:
+    """An unfitted model of Table 2, or PRIME-lite with a part taken away."""
+    settings: dict[str, Any] = {}
+    if name in LOSSES:
+        settings = {"loss": LOSSES[name]}
+    elif name in SOURCES:
+        settings = {"prototypes": SOURCES[name]}
+    preset = prime_preset(LITE if settings else name)
+    sampler = preset.sampler or SamplerConfig()
+    preset.set_params(
+        **settings,
+        sampler=dataclasses.replace(sampler, batch_size=batch_size),
+        backbone=backbone,
+        training=training,
+        seed=seed,
+        **(changes or {}),
+    )
+    return preset

@@ -1,0 +1,115 @@
+"""A data set as token ids in one compact file, so that it can go to a machine with a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from multitudes.encoder.tokens import TokenRows
+
+FILE = "problem.npz"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Texts of training and test instances and of labels as token ids, and the labels of each.
+
+    Parameters
+    ----------
+    name : str
+    train, test, labels : TokenRows
+    Y, Y_test : CSR (n_instances, n_labels)
+    test_pairs : int64 array (n_pairs, 2)
+        (test row, label) to leave out of predictions.
+    """
+
+    name: str
+    train: TokenRows
+    test: TokenRows
+    labels: TokenRows
+    Y: Any
+    Y_test: Any
+    test_pairs: np.ndarray
+
+    def save(self, folder: Path) -> None:
+        """Write one compressed file."""
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays: dict[str, Any] = {"name": np.array(self.name), "test_pairs": self.test_pairs}
+        for part in ("train", "test", "labels"):
+            rows = getattr(self, part)
+            arrays[f"{part}.ids"] = rows.ids
+            arrays[f"{part}.lengths"] = rows.lengths.astype(np.uint16)
+        for part in ("Y", "Y_test"):
+            Y = getattr(self, part)
+            arrays[f"{part}.labels"] = Y.indices.astype(np.int32)
+            arrays[f"{part}.lengths"] = np.diff(Y.indptr).astype(np.int32)
+        np.savez_compressed(folder / FILE, **arrays)
+
+    @classmethod
+    def load(cls, folder: Path) -> Problem:
+        """Read what `save` wrote."""
+        with np.load(folder / FILE) as arrays:
+            rows = {
+                part: TokenRows(arrays[f"{part}.ids"], _offsets(arrays[f"{part}.lengths"]))
+                for part in ("train", "test", "labels")
+            }
+            n_labels = len(rows["labels"])
+            labels = {part: _matrix(arrays, part, n_labels) for part in ("Y", "Y_test")}
+            return cls(str(arrays["name"]), **rows, **labels, test_pairs=arrays["test_pairs"])
+
+    def first(self, n: int) -> Problem:
+        """The first `n` training and test instances, for a quick look."""
+        pairs = self.test_pairs[self.test_pairs[:, 0] < n]
+        train, test = (np.arange(min(n, len(rows))) for rows in (self.train, self.test))
+        return Problem(
+            self.name, self.train.take(train), self.test.take(test), self.labels,
+            self.Y[train], self.Y_test[test], pairs,
+        )  # fmt: skip
+
+    def without_validation(self, n: int, seed: int) -> tuple[Problem, TokenRows, Any]:
+        """A part of the training instances kept aside: the rest, their texts and labels."""
+        order = np.random.default_rng(seed).permutation(len(self.train))
+        kept, aside = np.sort(order[n:]), np.sort(order[:n])
+        rest = Problem(
+            self.name, self.train.take(kept), self.test, self.labels,
+            self.Y[kept], self.Y_test, self.test_pairs,
+        )  # fmt: skip
+        return rest, self.train.take(aside), self.Y[aside]
+
+
+def prepare(source: Path, *, max_length: int, label_max_length: int = 32) -> Problem:
+    """Read a data set's folder and tokenise it."""
+    # Here: a machine that is given prepared data needs no readers.
+    from multitudes.data import ReadOptions, read
+    from multitudes.encoder.backbone_config import BackboneConfig
+    from multitudes.encoder.loading import load_backbone
+
+    train = read(source, options=ReadOptions(split="trn"))
+    test = read(source, labels=train, options=ReadOptions(split="tst"))
+    backbone = load_backbone(BackboneConfig())
+    rows = [
+        backbone.tokenize(texts, max_length=length).rows
+        for texts, length in (
+            (train.texts, max_length),
+            (test.texts, max_length),
+            (train.label_texts or train.label_names, label_max_length),
+        )
+    ]
+    pairs = test.filter_pairs
+    if pairs is None:
+        pairs = np.zeros((0, 2), np.int64)
+    return Problem(source.name, *rows, train.Y, test.Y, np.asarray(pairs))
+
+
+def _offsets(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _matrix(arrays: Any, part: str, n_labels: int) -> Any:
+    lengths, labels = arrays[f"{part}.lengths"], arrays[f"{part}.labels"]
+    shape = (len(lengths), n_labels)
+    return sp.csr_array((np.ones(len(labels), np.float32), labels, _offsets(lengths)), shape=shape)

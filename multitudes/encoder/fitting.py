@@ -1,0 +1,202 @@
+"""From tokenised texts to a trained network: PRIME's training, step by step."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import torch
+
+from multitudes.config import Config
+from multitudes.encoder.backbone import Backbone
+from multitudes.encoder.centroids import Centroids
+from multitudes.encoder.encoding import Precision
+from multitudes.encoder.free_vectors import FreeVectors
+from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.network import PrimeNetwork, StepInput, put_on_device
+from multitudes.encoder.prototype_config import PrototypeConfig
+from multitudes.encoder.prototypes import PrototypeNetwork
+from multitudes.encoder.sampling import BatchSampler, SamplerConfig
+from multitudes.encoder.sampling.prefetch import prefetched
+from multitudes.encoder.tokens import TokenRows
+from multitudes.training import Batches, Checkpoint, History, TrainingConfig, choose_device, train
+from multitudes.types import FloatArray, Sparse
+
+TEXTS_AT_ONCE = {"cuda": 4096, "cpu": 64}
+Validate = Callable[[PrimeNetwork], Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class PrimeConfig(Config):
+    """All settings that a training needs beside its backbone."""
+
+    prototypes: PrototypeConfig
+    loss: LossConfig
+    sampler: SamplerConfig
+    training: TrainingConfig
+
+
+@dataclass(frozen=True)
+class TrainingTexts:
+    """What is learned from: the texts of instances and labels as token ids, and who has which.
+
+    Parameters
+    ----------
+    instances : TokenRows of n_instances texts
+    labels : TokenRows of n_labels texts
+    Y : CSR (n_instances, n_labels)
+    """
+
+    instances: TokenRows
+    labels: TokenRows
+    Y: Sparse
+
+    def digest(self) -> str:
+        """A fingerprint: a resumed training must have the same texts and labels."""
+        digest = hashlib.blake2b(digest_size=16)
+        arrays = [
+            array for rows in (self.instances, self.labels) for array in (rows.ids, rows.offsets)
+        ]
+        for array in (*arrays, self.Y.indptr, self.Y.indices):
+            digest.update(np.ascontiguousarray(array, np.int64).data)
+        return digest.hexdigest()
+
+
+def fit_network(
+    texts: TrainingTexts,
+    backbone: Backbone,
+    config: PrimeConfig,
+    *,
+    validate: Validate | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+) -> tuple[PrimeNetwork, History]:
+    """Train a backbone and what makes prototypes; the network is left on its device.
+
+    `validate` is given the network and returns metrics, the higher the better.
+    """
+    device = choose_device(config.training.device)
+    backbone.to(device)
+    network, embeddings = start_network(texts, backbone, config)
+    network.to(device)
+    sampler = BatchSampler(
+        texts.Y, config.sampler, epochs=config.training.epochs, seed=config.training.seed
+    )
+    everyone = torch.arange(len(embeddings), device=device)
+    sampler.remember(everyone, torch.from_numpy(embeddings).to(device))
+
+    def step(batch: StepInput) -> Mapping[str, torch.Tensor]:
+        terms: Mapping[str, torch.Tensor]
+        terms, seen = network(batch)
+        sampler.remember(batch.instances, seen)
+        return terms
+
+    saved = None
+    if checkpoint is not None:
+        saved = Checkpoint(checkpoint, {"data": texts.digest(), **config.to_dict()})
+    history = train(
+        network,
+        Batches(
+            lambda epoch, start: draw(texts, network, sampler, config, epoch, start),
+            per_epoch=sampler.n_steps,
+            n_instances=sampler.n_instances,
+        ),
+        step,
+        config=config.training,
+        validate=None if validate is None else lambda: validate(network),
+        stateful={"sampler": sampler},
+        checkpoint=saved,
+    )
+    return network, history
+
+
+def start_network(
+    texts: TrainingTexts, backbone: Backbone, config: PrimeConfig
+) -> tuple[PrimeNetwork, FloatArray]:
+    """An untrained network, and the embeddings (n_instances, d) of the backbone as it is.
+
+    Centroids start as the mean of these; free vectors are shared by labels of similar text.
+    """
+    settings = config.prototypes
+    seed = config.training.seed
+    embeddings = np.zeros((len(texts.instances), backbone.dim), np.float32)
+    if settings.uses("centroid") or config.sampler.clustered:
+        embeddings = embed(backbone, texts.instances, "Embedding instances")
+    centroids = free_vectors = None
+    if settings.uses("centroid"):
+        centroids = Centroids(len(texts.labels), backbone.dim, momentum=settings.momentum)
+        centroids.to(backbone.device).recompute(embeddings, texts.Y)
+    if settings.uses("free"):
+        free_vectors = FreeVectors.from_label_embeddings(
+            embed(backbone, texts.labels, "Embedding labels"),
+            n_vectors=settings.n_free_vectors,
+            seed=seed,
+        )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        prototypes = PrototypeNetwork(backbone.dim, settings)
+    network = PrimeNetwork(
+        backbone, prototypes, centroids=centroids, free_vectors=free_vectors, loss=config.loss
+    )
+    return network, embeddings
+
+
+def draw(
+    texts: TrainingTexts,
+    network: PrimeNetwork,
+    sampler: BatchSampler,
+    config: PrimeConfig,
+    epoch: int,
+    start: int,
+) -> Iterator[StepInput]:
+    """The batches of an epoch from number `start` on, brought to the device in the background."""
+    if config.prototypes.centroids == "exact" and epoch and not start:
+        recompute_centroids(network, texts)
+    backbone = network.backbone.config
+    longest = max(backbone.max_length, backbone.label_max_length) if backbone.compile else None
+    inputs = (
+        put_on_device(
+            batch,
+            texts.instances,
+            texts.labels,
+            device=network.backbone.device,
+            max_length=longest,
+            seed=config.training.seed + epoch * sampler.n_steps + number,
+        )
+        for number, batch in enumerate(sampler.batches(epoch, start), start)
+    )
+    return prefetched(inputs, config.sampler.prefetch)
+
+
+def recompute_centroids(network: PrimeNetwork, texts: TrainingTexts) -> None:
+    """Set all centroids to the mean of their instances as the backbone embeds them now."""
+    if network.centroids is not None:
+        embeddings = embed(network.backbone, texts.instances, "Embedding instances")
+        network.centroids.recompute(embeddings, texts.Y)
+
+
+def embed(
+    backbone: Backbone, rows: TokenRows, progress: str, *, precision: Precision | None = None
+) -> FloatArray:
+    """Embeddings (n, d) of tokenised texts, in batches that suit the device."""
+    kind = backbone.device.type
+    return backbone.encode(
+        rows,
+        batch_size=TEXTS_AT_ONCE.get(kind, 256),
+        precision=precision or ("bf16" if kind == "cuda" else "float32"),
+        progress=progress,
+    )
+
+
+def label_prototypes(network: PrimeNetwork, labels: TokenRows) -> tuple[FloatArray, FloatArray]:
+    """Prototypes and text embeddings, (n_labels, d) each, of the labels of a training."""
+    texts = embed(network.backbone, labels, "Embedding labels")
+    device = network.backbone.device
+    was_training = network.training
+    network.eval()
+    prototypes: Any = network.all_prototypes(torch.from_numpy(texts).to(device))
+    network.train(was_training)
+    return prototypes.cpu().numpy(), texts
