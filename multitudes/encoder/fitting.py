@@ -134,6 +134,7 @@ def start_network(
             embed(backbone, texts.labels, "Embedding labels"),
             n_vectors=settings.n_free_vectors,
             seed=seed,
+            device=backbone.device,
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from multitudes.encoder.halving import halve
 from multitudes.errors import DataError
 from multitudes.labels import build_tree
 from multitudes.types import IntArray
@@ -57,12 +58,17 @@ class FreeVectors(nn.Module):
 
     @classmethod
     def from_label_embeddings(
-        cls, embeddings: npt.NDArray[Any], *, n_vectors: int | None = None, seed: int = 0
+        cls,
+        embeddings: npt.NDArray[Any],
+        *,
+        n_vectors: int | None = None,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
     ) -> Self:
-        """A bank for labels of these text embeddings (n_labels, d), clustered by them."""
+        """A bank for labels of these text embeddings (n_labels, d), clustered by them on `device`."""
         n_labels, dim = embeddings.shape
         n_vectors = n_vectors or default_number(n_labels)
-        clusters = cluster_labels(embeddings, n_vectors, seed=seed)
+        clusters = cluster_labels(embeddings, n_vectors, seed=seed, device=device)
         return cls(clusters, min(n_vectors, n_labels), dim, seed=seed)
 
     def forward(self, labels: Tensor) -> Tensor:
@@ -83,7 +89,13 @@ def default_number(n_labels: int) -> int:
     return min(1 << (half.bit_length() - 1), MOST_BY_DEFAULT)
 
 
-def cluster_labels(embeddings: npt.NDArray[Any], n_vectors: int, *, seed: int = 0) -> IntArray:
+def cluster_labels(
+    embeddings: npt.NDArray[Any],
+    n_vectors: int,
+    *,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> IntArray:
     """Clusters of labels by balanced 2-means over their text embeddings.
 
     Parameters
@@ -94,6 +106,8 @@ def cluster_labels(embeddings: npt.NDArray[Any], n_vectors: int, *, seed: int = 
         Clusters, a power of two. With as many as labels or more, each label is its own.
     seed : int
         Chooses the labels each 2-means starts from.
+    device : device
+        A GPU takes a fraction of a second where a CPU takes seconds; the clusters differ.
 
     Returns
     -------
@@ -104,5 +118,10 @@ def cluster_labels(embeddings: npt.NDArray[Any], n_vectors: int, *, seed: int = 
     if n_vectors >= n_labels:
         return np.arange(n_labels, dtype=np.int64)
     # Halving until this size is reached ends at n_vectors leaves, which is a power of two.
-    tree = build_tree(embeddings, branching=2, max_leaf_size=-(-n_labels // n_vectors), seed=seed)
-    return tree.leaf_of_label()
+    size = -(-n_labels // n_vectors)
+    if torch.device(device).type != "cpu":
+        order, offsets = halve(torch.from_numpy(embeddings).to(device), size=size, seed=seed)
+        clusters = np.empty(n_labels, np.int64)
+        clusters[order.cpu().numpy()] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        return clusters
+    return build_tree(embeddings, branching=2, max_leaf_size=size, seed=seed).leaf_of_label()

@@ -7,14 +7,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+import torch
 
+from multitudes.encoder.halving import MAX_ITERATIONS, halve
 from multitudes.kernels.threads import available_cores
 from multitudes.labels import build_tree
 from multitudes.types import IntArray
-
-MAX_ITERATIONS = 5
-"""Of each 2-means: what more of them would change is lost in the next epoch's embeddings."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Clusters:
 
 
 def cluster_instances(
-    embeddings: npt.NDArray[np.floating],
+    embeddings: torch.Tensor,
     instances: IntArray,
     *,
     size: int,
@@ -55,8 +53,9 @@ def cluster_instances(
 
     Parameters
     ----------
-    embeddings : float array (n_all, d)
-        Of every row of the training set; a zero row fills whatever cluster has room.
+    embeddings : float tensor (n_all, d)
+        Of every row of the training set; a zero row fills whatever cluster has room. On a GPU they
+        are clustered there.
     instances : int64 array (n,)
         The rows to cluster.
     size : int
@@ -65,11 +64,15 @@ def cluster_instances(
     seed : int
         Same seed, same clusters, whatever the number of threads.
     n_threads : int, optional
-        By default all cores but two, which are left to training.
+        By default all cores but two, which are left to training; unused on a GPU.
     """
+    if embeddings.device.type != "cpu":
+        rows = torch.from_numpy(instances).to(embeddings.device)
+        order, offsets = halve(embeddings[rows], size=size, seed=seed)
+        return Clusters(instances[order.cpu().numpy()], offsets)
     n_threads = max(1, available_cores() - 2) if n_threads is None else n_threads
     tree = build_tree(
-        embeddings[instances].astype(np.float32, copy=False),
+        embeddings.numpy()[instances].astype(np.float32, copy=False),
         branching=2,
         max_leaf_size=size,
         max_iterations=MAX_ITERATIONS,

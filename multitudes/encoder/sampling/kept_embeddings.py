@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 import torch
 
-Snapshot = Callable[[], npt.NDArray[Any]]
+Snapshot = Callable[[], torch.Tensor]
 """Embeddings as they were when it was taken, (n, d); called later, in another thread."""
 
 
@@ -17,7 +13,7 @@ class KeptEmbeddings:
     """The latest embedding of each instance, float16 (n_instances, d); zero before the first.
 
     Nothing here makes the device wait: writing is one kernel, and a snapshot is a copy on the
-    device that a background thread brings to the CPU.
+    device that a background thread works with.
     """
 
     def __init__(self, n_instances: int) -> None:
@@ -37,21 +33,19 @@ class KeptEmbeddings:
             raise RuntimeError("no embeddings were kept yet")
         copy = self.values.clone()
         if copy.device.type != "cuda":
-            return lambda: np.asarray(copy.cpu().numpy())
+            return lambda: copy
         copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
         copied.record()
 
-        def bring() -> npt.NDArray[Any]:
-            # A stream of its own: on training's stream the transfer would hold up its kernels.
+        def take() -> torch.Tensor:
+            # This thread works on a stream of its own: on training's it would hold up its kernels.
             stream = torch.cuda.Stream(copy.device)  # type: ignore[no-untyped-call]
-            host = torch.empty(copy.shape, dtype=copy.dtype, pin_memory=True)
-            with torch.cuda.stream(stream):
-                stream.wait_event(copied)
-                host.copy_(copy, non_blocking=True)
-            stream.synchronize()
-            return np.asarray(host.numpy())
+            torch.cuda.set_stream(stream)
+            stream.wait_event(copied)
+            copy.record_stream(stream)
+            return copy
 
-        return bring
+        return take
 
     def _moved_to(self, embeddings: torch.Tensor) -> torch.Tensor:
         if self.values is not None:

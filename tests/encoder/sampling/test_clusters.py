@@ -1,8 +1,5 @@
 import numpy as np
 import pytest
-
-pytest.importorskip("torch")
-
 import torch
 
 from multitudes.encoder.sampling.clusters import BackgroundClustering, Clusters, cluster_instances
@@ -13,7 +10,7 @@ INSTANCES = np.arange(3, 60)
 
 
 def test_clusters_hold_each_instance_once_and_are_small_and_pure():
-    clusters = cluster_instances(two_topics(), INSTANCES, size=8, seed=0)
+    clusters = cluster_instances(torch.from_numpy(two_topics()), INSTANCES, size=8, seed=0)
     np.testing.assert_array_equal(np.sort(clusters.instances), INSTANCES)
     sizes = np.diff(clusters.offsets)
     assert sizes.max() <= 8
@@ -27,9 +24,9 @@ def test_clusters_hold_each_instance_once_and_are_small_and_pure():
 
 
 def test_the_number_of_threads_and_the_precision_kept_change_nothing():
-    H = two_topics().astype(np.float16)
+    H = torch.from_numpy(two_topics()).half()
     one = cluster_instances(H, INSTANCES, size=4, seed=3, n_threads=1)
-    two = cluster_instances(H.astype(np.float32), INSTANCES, size=4, seed=3, n_threads=2)
+    two = cluster_instances(H.float(), INSTANCES, size=4, seed=3, n_threads=2)
     np.testing.assert_array_equal(one.instances, two.instances)
 
 

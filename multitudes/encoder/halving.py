@@ -1,0 +1,85 @@
+"""Balanced clusters of vectors on their own device: all clusters of a level halved at once.
+
+The library's kernels for the CPU halve cluster after cluster. On a GPU it is the other way round:
+every step below is one operation over all vectors, so that a few hundred thousand of them are
+clustered in a fraction of a second, beside the training that needs the clusters.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from multitudes.types import IntArray
+
+MAX_ITERATIONS = 5
+"""Of each 2-means: more of them change little that matters to training."""
+
+
+def halve(
+    vectors: Tensor, *, size: int, seed: int, max_iterations: int = MAX_ITERATIONS
+) -> tuple[Tensor, IntArray]:
+    """Cluster vectors by balanced spherical 2-means, again and again until none is too large.
+
+    Parameters
+    ----------
+    vectors : float tensor (n, d)
+        A zero row fills whatever cluster has room.
+    size : int
+        Vectors per cluster at most. Sizes differ by at most one, and the number of clusters is a
+        power of two.
+    seed : int
+        Chooses the two vectors that each 2-means starts from.
+    max_iterations : int
+        Of each 2-means.
+
+    Returns
+    -------
+    order : int64 tensor (n,)
+        Rows of `vectors`, cluster after cluster, on their device.
+    offsets : int64 array (n_clusters + 1,)
+        Where each cluster begins and ends.
+    """
+    generator = np.random.default_rng(seed)
+    order = torch.arange(len(vectors), device=vectors.device)
+    sizes: IntArray = np.array([len(vectors)], np.int64)
+    while sizes.max() > size:
+        order = _halved(vectors, order, sizes, generator, max_iterations)
+        sizes = np.stack([sizes - sizes // 2, sizes // 2], axis=1).ravel()
+    return order, np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _halved(
+    vectors: Tensor,
+    order: Tensor,
+    sizes: IntArray,
+    generator: np.random.Generator,
+    max_iterations: int,
+) -> Tensor:
+    """The same clusters, each sorted so that its larger half comes first."""
+    device, n_clusters = vectors.device, len(sizes)
+    starts = np.cumsum(sizes) - sizes
+    first = generator.integers(sizes)
+    second = (first + generator.integers(1, np.maximum(sizes, 2))) % sizes
+    seeds = torch.from_numpy(np.stack([starts + first, starts + second])).to(device)
+    direction = (vectors[order[seeds[0]]] - vectors[order[seeds[1]]]).float()  # (n_clusters, d)
+    cluster = torch.repeat_interleave(
+        torch.arange(n_clusters, device=device), torch.from_numpy(sizes).to(device)
+    )  # (n,)
+    half = torch.from_numpy(starts + sizes - sizes // 2).to(device)  # first of the second half
+    place = torch.arange(len(order), device=device)
+    side = cluster * 2 + (place >= half[cluster])  # (n,)
+    for _ in range(max_iterations):
+        rows = vectors[order]  # (n, d)
+        score = (rows * direction.to(rows.dtype)[cluster]).sum(dim=1, dtype=torch.float32)  # (n,)
+        by_score = torch.sort(score, descending=True, stable=True).indices
+        # A stable sort by cluster keeps the order of scores within each.
+        by_cluster = torch.sort(cluster[by_score], stable=True).indices
+        order = order[by_score[by_cluster]]  # (n,)
+        sums = torch.zeros(2 * n_clusters, vectors.shape[1], device=device)
+        sums.index_add_(0, side, vectors[order].float())
+        means = F.normalize(sums, dim=1).view(n_clusters, 2, -1)  # (n_clusters, 2, d)
+        direction = means[:, 0] - means[:, 1]  # (n_clusters, d)
+    return order
