@@ -56,6 +56,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", required=True, help="a data set, or a prepared folder")
     parser.add_argument("--prepare", help="write token ids into this folder, and end")
     parser.add_argument("--out", default="tmp/prime", help="folder for results")
+    parser.add_argument("--name", help="of the file of results; by default the data's")
     parser.add_argument("--backbone", default="minilm")
     parser.add_argument("--max-length", type=int, default=32)
     parser.add_argument("--epochs", type=int, default=20)
@@ -64,7 +65,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first", type=int, help="only so many instances, for a quick look")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--curves", action="store_true", help="validate after each epoch")
+    parser.add_argument(
+        "--validate",
+        action="store_true",
+        help="keep part of the training split aside, measure it after each epoch, and leave the "
+        "test split alone",
+    )
+    parser.add_argument("--set", nargs="+", default=[], help="settings, e.g. loss.gamma_min=0.2")
     parser.add_argument("--contestants", nargs="+", default=list(TABLE_2))
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
@@ -88,9 +95,9 @@ def one_run(
     name: str, problem: Problem, arguments: argparse.Namespace, *, seed: int, rate: float | None
 ) -> dict[str, Any]:
     validation = None
-    if arguments.curves:
-        problem, texts, Y = problem.without_validation(min(VALIDATION, len(problem.train) // 5), 0)
-        validation = (texts, Y)
+    if arguments.validate:
+        problem = problem.for_validation(min(VALIDATION, len(problem.train) // 5), seed=0)
+        validation = (problem.test, problem.Y_test)
     training = TrainingConfig(
         epochs=arguments.epochs, learning_rate=arguments.learning_rate, restore_best=False
     )
@@ -98,7 +105,12 @@ def one_run(
         name=arguments.backbone, max_length=arguments.max_length, compile=arguments.compile
     )
     model = contestant(
-        name, backbone=backbone, training=training, batch_size=arguments.batch_size, seed=seed
+        name,
+        backbone=backbone,
+        training=training,
+        batch_size=arguments.batch_size,
+        changes=arguments.set,
+        seed=seed,
     )
     return train_and_measure(model, problem, validation=validation, matrix_rate=rate)
 
@@ -118,7 +130,7 @@ def store(
         "runs": runs,
         "machine": describe(),
     }
-    path = out / f"{problem.name}.json"
+    path = out / f"{arguments.name or problem.name}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
 
 

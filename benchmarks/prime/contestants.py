@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from multitudes.encoder.backbone_config import BackboneConfig
@@ -43,10 +45,13 @@ def contestant(
     backbone: BackboneConfig,
     training: TrainingConfig,
     batch_size: int,
-    changes: dict[str, Any] | None = None,
+    changes: Sequence[str] = (),
     seed: int = 0,
 ) -> Prime:
-    """An unfitted model of Table 2, or PRIME-lite with a part taken away."""
+    """An unfitted model of Table 2, or PRIME-lite with a part taken away.
+
+    `changes` are further settings, e.g. ``"loss.gamma_min=0.2"`` or ``"classifier=true"``.
+    """
     settings: dict[str, Any] = {}
     if name in LOSSES:
         settings = {"loss": LOSSES[name]}
@@ -60,6 +65,25 @@ def contestant(
         backbone=backbone,
         training=training,
         seed=seed,
-        **(changes or {}),
     )
+    for change in changes:
+        name, _, value = change.partition("=")
+        apply(preset, name, json_value(value))
     return preset
+
+
+def apply(model: Prime, name: str, value: Any) -> None:
+    """Set a parameter, or a field of a parameter that is a Config."""
+    parameter, _, field = name.partition(".")
+    if field:
+        config = getattr(model, parameter) or Prime.config_kinds()[parameter]()
+        value = dataclasses.replace(config, **{field: value})
+    model.set_params(**{parameter: value})
+
+
+def json_value(text: str) -> Any:
+    """A value as JSON spells it; anything else is a text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

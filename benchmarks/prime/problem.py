@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,8 @@ class Problem:
     name : str
     train, test, labels : TokenRows
     Y, Y_test : CSR (n_instances, n_labels)
-    test_pairs : int64 array (n_pairs, 2)
-        (test row, label) to leave out of predictions.
+    pairs, test_pairs : int64 arrays (n_pairs, 2)
+        (row, label) to leave out of predictions, of training and test instances.
     """
 
     name: str
@@ -33,12 +34,17 @@ class Problem:
     labels: TokenRows
     Y: Any
     Y_test: Any
+    pairs: np.ndarray
     test_pairs: np.ndarray
 
     def save(self, folder: Path) -> None:
         """Write one compressed file."""
         folder.mkdir(parents=True, exist_ok=True)
-        arrays: dict[str, Any] = {"name": np.array(self.name), "test_pairs": self.test_pairs}
+        arrays: dict[str, Any] = {
+            "name": np.array(self.name),
+            "pairs": self.pairs,
+            "test_pairs": self.test_pairs,
+        }
         for part in ("train", "test", "labels"):
             rows = getattr(self, part)
             arrays[f"{part}.ids"] = rows.ids
@@ -59,26 +65,35 @@ class Problem:
             }
             n_labels = len(rows["labels"])
             labels = {part: _matrix(arrays, part, n_labels) for part in ("Y", "Y_test")}
-            return cls(str(arrays["name"]), **rows, **labels, test_pairs=arrays["test_pairs"])
+            pairs = {part: arrays[part] for part in ("pairs", "test_pairs")}
+            return cls(str(arrays["name"]), **rows, **labels, **pairs)
 
     def first(self, n: int) -> Problem:
         """The first `n` training and test instances, for a quick look."""
-        pairs = self.test_pairs[self.test_pairs[:, 0] < n]
         train, test = (np.arange(min(n, len(rows))) for rows in (self.train, self.test))
-        return Problem(
-            self.name, self.train.take(train), self.test.take(test), self.labels,
-            self.Y[train], self.Y_test[test], pairs,
-        )  # fmt: skip
+        return self._with(train, self.test.take(test), self.Y_test[test], self.test_pairs)
 
-    def without_validation(self, n: int, seed: int) -> tuple[Problem, TokenRows, Any]:
-        """A part of the training instances kept aside: the rest, their texts and labels."""
+    def for_validation(self, n: int, seed: int) -> Problem:
+        """`n` training instances stand in for the test split; the rest is learned from."""
         order = np.random.default_rng(seed).permutation(len(self.train))
         kept, aside = np.sort(order[n:]), np.sort(order[:n])
-        rest = Problem(
-            self.name, self.train.take(kept), self.test, self.labels,
-            self.Y[kept], self.Y_test, self.test_pairs,
-        )  # fmt: skip
-        return rest, self.train.take(aside), self.Y[aside]
+        place = np.full(len(order), -1)
+        place[aside] = np.arange(n)
+        pairs = np.stack([place[self.pairs[:, 0]], self.pairs[:, 1]], axis=1)
+        return self._with(kept, self.train.take(aside), self.Y[aside], pairs[pairs[:, 0] >= 0])
+
+    def _with(self, kept: Any, test: TokenRows, Y_test: Any, test_pairs: Any) -> Problem:
+        """Some training instances and another test split; pairs of training are not needed on."""
+        test_pairs = test_pairs[test_pairs[:, 0] < len(test)]
+        return dataclasses.replace(
+            self,
+            train=self.train.take(kept),
+            Y=self.Y[kept],
+            pairs=self.pairs[:0],
+            test=test,
+            Y_test=Y_test,
+            test_pairs=test_pairs,
+        )
 
 
 def prepare(source: Path, *, max_length: int, label_max_length: int = 32) -> Problem:
@@ -99,10 +114,9 @@ def prepare(source: Path, *, max_length: int, label_max_length: int = 32) -> Pro
             (train.label_texts or train.label_names, label_max_length),
         )
     ]
-    pairs = test.filter_pairs
-    if pairs is None:
-        pairs = np.zeros((0, 2), np.int64)
-    return Problem(source.name, *rows, train.Y, test.Y, np.asarray(pairs))
+    none = np.zeros((0, 2), np.int64)
+    pairs = [none if part.filter_pairs is None else part.filter_pairs for part in (train, test)]
+    return Problem(source.name, *rows, train.Y, test.Y, *pairs)
 
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:

@@ -95,8 +95,10 @@ def train_classifier(
                 optimiser.param_groups[0]["lr"] = config.learning_rate * (1 - step / n_steps)
                 instances = torch.from_numpy(batch.instances).to(device)  # (b,)
                 labels, positives, known = candidates(batch, mined[instances])  # (b, c) ...
-                found = functional.embedding(labels, vectors, sparse=True)  # (b, c, d)
-                found = functional.normalize(found, dim=2)  # (b, c, d)
+                # Instances share many labels: each is normalised, and updated, once.
+                used, places = torch.unique(labels, return_inverse=True)  # (u,), (b, c)
+                rows = functional.embedding(used, vectors, sparse=True)  # (u, d)
+                found = functional.normalize(rows, dim=1)[places]  # (b, c, d)
                 similarity = torch.einsum("bd,bcd->bc", inputs[instances], found)  # (b, c)
                 loss = triplet_loss(similarity, positives, known, config=loss_config)  # ()
                 optimiser.zero_grad()

@@ -65,7 +65,7 @@ class FreeVectors(nn.Module):
         seed: int = 0,
         device: torch.device | str = "cpu",
     ) -> Self:
-        """A bank for labels of these text embeddings (n_labels, d), clustered by them on `device`."""
+        """A bank for labels of these text embeddings (n_labels, d), clustered on a device."""
         n_labels, dim = embeddings.shape
         n_vectors = n_vectors or default_number(n_labels)
         clusters = cluster_labels(embeddings, n_vectors, seed=seed, device=device)

@@ -301,7 +301,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     def to_state(self) -> State:
         """Settings, label vectors, and the network with its backbone."""
         self._check_fitted()
-        configs = {name: getattr(self, name) for name in self._config_kinds()}
+        configs = {name: getattr(self, name) for name in self.config_kinds()}
         return State(
             "prime",
             {
@@ -321,7 +321,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The model again, on the CPU."""
-        kinds = cls._config_kinds()
+        kinds = cls.config_kinds()
         configs: dict[str, Any] = {
             name: None if state.config[name] is None else kind.from_dict(state.config[name])
             for name, kind in kinds.items()
@@ -336,7 +336,8 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         return model
 
     @staticmethod
-    def _config_kinds() -> dict[str, Any]:
+    def config_kinds() -> dict[str, Any]:
+        """Parameters that are a Config, and of which kind."""
         return {
             "backbone": BackboneConfig,
             "prototypes": PrototypeConfig,

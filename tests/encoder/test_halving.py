@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -28,7 +30,7 @@ def test_every_vector_is_in_one_cluster_of_balanced_size(n, size):
 def test_finds_blobs():
     vectors, labels = blobs()
     order, offsets = halve(vectors, size=6, seed=0)
-    found = [set(labels[order[a:b]].tolist()) for a, b in zip(offsets, offsets[1:], strict=False)]
+    found = [set(labels[order[a:b]].tolist()) for a, b in pairwise(offsets)]
     pure = sum(len(some) == 1 for some in found)
     assert pure >= 6
 
