@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 
 from benchmarks.report import finish, show
 from multitudes.encoder.index import IndexConfig, PrototypeIndex
@@ -73,8 +74,9 @@ def time_batches(Y: Any) -> dict[str, Any]:
 
 def time_clustering(embeddings: FloatArray, n_threads: int | None) -> dict[str, Any]:
     """Seconds to cluster all instances, and how alike the instances of a cluster are."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     instances = np.arange(len(embeddings))
-    kept = embeddings.astype(np.float16)
+    kept = torch.from_numpy(embeddings.astype(np.float16)).to(device)
     cluster_instances(kept, instances[:5000], size=8, seed=0)  # compiles
     results = {}
     for size in CLUSTER_SIZES:
@@ -137,7 +139,7 @@ def main() -> None:
     parser.add_argument("--instances", type=int, default=190_218)
     parser.add_argument("--labels", type=int, default=191_611)
     parser.add_argument("--dim", type=int, default=384)
-    parser.add_argument("--threads", type=int, help="threads that cluster; all cores but two")
+    parser.add_argument("--threads", type=int, help="CPU threads that cluster; all cores but two")
     parser.add_argument("--kinds", nargs="*", default=["flat", "hnsw", "ivf-pq"])
     parser.add_argument("--store", action="store_true", help="keep the results")
     options = parser.parse_args()

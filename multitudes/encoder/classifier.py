@@ -27,7 +27,7 @@ class ClassifierConfig(Config):
 
     epochs: int = setting(10, "Passes over the training instances.", at_least=1)
     batch_size: int = setting(1024, "Instances per step.", at_least=1)
-    learning_rate: float = setting(1e-3, "Of Adam, falling to zero.", above=0)
+    learning_rate: float = setting(2e-3, "Of Adam, falling to zero.", above=0)
     margin: float = setting(
         0.2, "By how much a positive is to be nearer than a negative.", at_least=0, at_most=2
     )

@@ -16,10 +16,7 @@ from multitudes.encoder.index import PrototypeIndex
 from multitudes.encoder.sampling import Batch
 from multitudes.errors import ConfigError, DataError
 from multitudes.metrics import precision_at_k
-
-
-def unit(rows):
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+from tests.encoder.vectors import unit
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,9 @@ from multitudes.encoder.index import IndexConfig, PrototypeIndex
 from multitudes.errors import ConfigError, DataError, MissingExtraError, StoreError
 from multitudes.store import State
 from multitudes.types import Predictions
+from tests.encoder.vectors import unit
 
 APPROXIMATE = ["hnsw", "ivf-pq"]
-
-
-def unit(rows):
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")

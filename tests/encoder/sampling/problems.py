@@ -3,6 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
+from tests.encoder.vectors import unit
+
 
 def random_labels(n_instances=60, n_labels=40, *, seed=0, density=0.08):
     """Y with some instances that have no label."""
@@ -17,4 +19,4 @@ def two_topics(n_instances=64, dim=8, *, seed=0):
     H = 0.05 * rng.standard_normal((n_instances, dim))
     H[0::2, 0] += 1
     H[1::2, 1] += 1
-    return (H / np.linalg.norm(H, axis=1, keepdims=True)).astype(np.float32)
+    return unit(H)
