@@ -124,11 +124,15 @@ class BatchSampler:
         Labels that no training instance has are never taken: a label that only ever is a negative
         would be pushed away from every text.
         """
-        size = min(size, len(self._seen_labels))
-        # Of `size` different labels at least as many are new as are missing.
-        others = rng.choice(self._seen_labels, size, replace=False)
-        others = others[~np.isin(others, labels)][: size - len(labels)]
-        return np.sort(np.concatenate([labels, others]))
+        seen = self._seen_labels
+        size = min(size, len(seen))
+        if size > len(seen) // 2:
+            others = rng.permutation(seen[~np.isin(seen, labels)])
+            return np.union1d(labels, others[: size - len(labels)])
+        while len(labels) < size:  # few are drawn twice, so that it takes a turn or two
+            drawn = rng.integers(len(seen), size=size - len(labels))
+            labels = np.union1d(labels, seen[drawn])
+        return labels
 
     def _rng(self, purpose: int, *place: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, purpose, *place])

@@ -12,9 +12,11 @@ import torch
 
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.errors import ConfigError, DataError
+from multitudes.training.state_dicts import pack_state, unpack_state
 from tests.encoder.sampling.problems import random_labels, two_topics
 
 EPOCHS = 5
+COLUMN = np.full(60, -1, np.int32)
 
 
 def sampler(Y=None, *, seed=0, **settings):
@@ -113,7 +115,7 @@ def test_a_training_resumed_in_mid_epoch_sees_the_same_batches(stop, snapshot_at
     whole = train(sampler(**settings))
     stopped = sampler(**settings)
     before = train(stopped, stop=stop)
-    state = stopped.state_dict()
+    state = unpack_state(pack_state("sampler", stopped.state_dict()))  # as a checkpoint keeps it
     resumed = sampler(**settings)
     resumed.load_state_dict(state)
     epoch, step = stop
@@ -157,6 +159,22 @@ def test_fixed_n_labels_fills_up_with_labels_that_occur_in_training():
         assert np.isin(batch.labels, seen).all()
     few = sampler(Y[:, :10], positives=4, fixed_n_labels=True, clustered=False)
     assert {len(b.labels) for b in few.epoch(0)} == {len(np.unique(Y[:, :10].indices))}
+
+
+@pytest.mark.parametrize("batch_size", [3, 30])  # of 60 labels few are used, and most
+def test_fillers_are_drawn_evenly(batch_size):
+    Y = sp.csr_array((np.ones(60, np.float32), np.arange(60), np.arange(61)), shape=(60, 60))
+    settings = {"batch_size": batch_size, "clustered": False, "fixed_n_labels": True}
+    counts = np.zeros(60)
+    for seed in range(60):
+        source = sampler(Y, seed=seed, **settings)
+        batch = source._batch(np.zeros(batch_size, np.int64), source._rng(1), COLUMN)
+        counts[batch.labels] += 1
+    assert counts[0] == 60  # the positive of all instances
+    expected = 60 * (batch_size - 1) / 59
+    np.testing.assert_allclose(counts[1:].mean(), expected)
+    assert counts[1:].max() < expected + 5 * np.sqrt(expected)
+    assert np.count_nonzero(counts) > 50
 
 
 def test_embeddings_of_all_instances_may_come_before_training():
