@@ -20,6 +20,7 @@ from multitudes.labels import LabelTree, build_tree
 from multitudes.linear.explanation import Explanation
 from multitudes.linear.inputs import checked_count, checked_features, checked_labels
 from multitudes.linear.overlap import checked_merge
+from multitudes.linear.pair_scores import mean_of_logs
 from multitudes.linear.solver_config import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
 from multitudes.metrics import precision_at_k
@@ -165,6 +166,11 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
             for model in self.models_
         ]
         return (found[0] if alone else average(found, top_k=top_k)).above(threshold)
+
+    def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
+        """Scores of given pairs, in logarithms; see `XRLinear.score_pairs`."""
+        self._check_fitted()
+        return mean_of_logs([model.score_pairs(X, pairs) for model in self.models_])
 
     def score(self, X: Any, Y: Sparse) -> float:
         """Precision at 1 on (X, Y)."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from multitudes.errors import ConfigError, NotFittedError
@@ -13,6 +14,7 @@ from multitudes.labels import pifa
 from multitudes.linear.checkpoint import NOT_IN_RESULT, Checkpoint, fingerprint
 from multitudes.linear.explanation import Explanation
 from multitudes.linear.inputs import checked_count, checked_features, checked_labels
+from multitudes.linear.pair_scores import mean_of_logs
 from multitudes.linear.scoring import scoring
 from multitudes.linear.solver_config import SolverConfig
 from multitudes.linear.xr_linear import XRLinear
@@ -126,6 +128,12 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
             for tree in self.trees_
         ]
         return average(found, top_k=top_k).above(threshold)
+
+    def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
+        """Scores of given pairs, in logarithms; see `XRLinear.score_pairs`."""
+        self._check_fitted()
+        X = checked_features(X, n_features=self.n_features_in_)
+        return mean_of_logs([tree.score_pairs(X, pairs) for tree in self.trees_])
 
     def score(self, X: Any, Y: Sparse) -> float:
         """Precision at 1 on (X, Y): what GridSearchCV takes where it is told nothing else."""

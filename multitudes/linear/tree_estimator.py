@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from multitudes import progress
@@ -25,6 +26,7 @@ from multitudes.linear.inputs import (
 )
 from multitudes.linear.level_weights import WEIGHT_TYPES, LevelWeights
 from multitudes.linear.overlap import checked_merge
+from multitudes.linear.pair_scores import checked_pairs, score_tree_pairs
 from multitudes.linear.scoring import scoring
 from multitudes.linear.search_index import SearchIndex
 from multitudes.linear.solver_config import SolverConfig
@@ -187,6 +189,18 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             merge=checked_merge(merge),
         )
         return Predictions(found, scores, self.n_labels_).above(threshold)
+
+    def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
+        """Logarithms of the scores of given pairs, whether or not `predict` would find them.
+
+        `pairs` is a CSR (n_instances, n_labels), stored wherever a score is wanted; so is the
+        result. Raw margins are no logarithms. Copies of a label are averaged.
+        """
+        self._check_fitted()
+        X = checked_features(X, n_features=self.n_features_in_)
+        pairs = checked_pairs(pairs, (X.shape[0], self.n_labels_))
+        rule = scoring(self.score_function)
+        return score_tree_pairs(self.tree_, self.levels_, X, pairs, rule, n_threads=self.n_threads)
 
     def score(self, X: Any, Y: Sparse) -> float:
         """Precision at 1 on (X, Y): what GridSearchCV takes where it is told nothing else."""
