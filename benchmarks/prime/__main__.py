@@ -72,7 +72,14 @@ def parse() -> argparse.Namespace:
         "test split alone",
     )
     parser.add_argument("--set", nargs="+", default=[], help="settings, e.g. loss.gamma_min=0.2")
-    parser.add_argument("--contestants", nargs="+", default=list(TABLE_2))
+    parser.add_argument("--validate-every", type=int, default=1, help="epochs")
+    parser.add_argument(
+        "--contestants",
+        nargs="+",
+        default=list(TABLE_2),
+        help="presets, or the groups table, losses and sources; settings may follow a preset's "
+        "name: 'prime loss.gamma_min=0.2'",
+    )
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
     groups = {"table": TABLE_2, "losses": LOSSES, "sources": SOURCES}
@@ -99,17 +106,23 @@ def one_run(
         problem = problem.for_validation(min(VALIDATION, len(problem.train) // 5), seed=0)
         validation = (problem.test, problem.Y_test)
     training = TrainingConfig(
-        epochs=arguments.epochs, learning_rate=arguments.learning_rate, restore_best=False
+        epochs=arguments.epochs,
+        learning_rate=arguments.learning_rate,
+        evaluate_every=arguments.validate_every,
+        restore_best=False,
     )
     backbone = BackboneConfig(
         name=arguments.backbone, max_length=arguments.max_length, compile=arguments.compile
     )
+    changes: list[str] = []
+    if "=" in name:
+        name, *changes = name.split()
     model = contestant(
         name,
         backbone=backbone,
         training=training,
         batch_size=arguments.batch_size,
-        changes=arguments.set,
+        changes=[*arguments.set, *changes],
         seed=seed,
     )
     return train_and_measure(model, problem, validation=validation, matrix_rate=rate)

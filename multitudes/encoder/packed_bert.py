@@ -144,9 +144,9 @@ def bert_layer(
     shape: Shape,
 ) -> torch.Tensor:
     """One post-norm layer over (n_tokens, d) states."""
-    n_tokens, size = states.shape
+    size = states.shape[1]
     qkv = F.linear(states, weights.qkv, weights.qkv_bias)  # (n_tokens, 3 d)
-    qkv = qkv.view(n_tokens, 3, shape.n_heads, size // shape.n_heads)
+    qkv = qkv.unflatten(1, (3, shape.n_heads, size // shape.n_heads))
     if shape.in_triton:
         # Imported here: Triton exists only beside a CUDA build of torch.
         from multitudes.encoder.short_attention import short_attention
@@ -154,7 +154,7 @@ def bert_layer(
         mixed = short_attention(qkv, offsets, seeds, shape.max_length, shape.attention_dropout)
     else:
         mixed = padded_attention(qkv, offsets.shape[0] - 1, texts, positions, shape)
-    mixed = mixed.reshape(n_tokens, size)
+    mixed = mixed.flatten(1)  # (n_tokens, d)
     training = shape.dropout > 0
     change = F.dropout(F.linear(mixed, weights.out, weights.out_bias), shape.dropout, training)
     states = F.layer_norm(states + change, (size,), weights.norm, weights.norm_bias, shape.epsilon)
