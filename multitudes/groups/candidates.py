@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from multitudes.data.group_counts import GroupCounts
 from multitudes.data.grouping import check_groups
 from multitudes.errors import DataError
-from multitudes.kernels.rows import SparseRows
 from multitudes.kernels.threads import ThreadTeam
-from multitudes.linear.inputs import checked_features
-from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
+from multitudes.types import IntArray, LabelArray, Sparse
 
 Result = TypeVar("Result")
 
@@ -43,6 +42,8 @@ class Candidates:
         Groups, ascending within a label.
     pair_count : int32 array (n_pairs,)
         How often the group lists the label.
+    counts : GroupCounts
+        Sizes, and what cannot be used.
     """
 
     n_instances: int
@@ -51,6 +52,7 @@ class Candidates:
     label_indptr: IntArray
     pair_group: LabelArray
     pair_count: LabelArray
+    counts: GroupCounts
 
     @property
     def n_labels(self) -> int:
@@ -66,6 +68,14 @@ class Candidates:
     def largest_group(self) -> int:
         """Members of the largest group."""
         return int(np.diff(self.group_indptr).max(initial=0))
+
+    def instances(self, pairs: slice = slice(None)) -> LabelArray:
+        """The instance of each place of some pairs, (n_places,)."""
+        first = self.group_indptr[self.pair_group[pairs]]
+        sizes = self.group_indptr[self.pair_group[pairs] + 1] - first
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        places: IntArray = np.arange(starts[-1]) + np.repeat(first - starts[:-1], sizes)
+        return self.members[places]
 
     def label_places(self) -> IntArray:
         """Where each label's places begin, (n_labels + 1,)."""
@@ -141,25 +151,8 @@ def checked_candidates(
         by_label.indptr.astype(np.int64),
         by_label.indices.astype(np.int32, copy=False),
         by_label.data.astype(np.int32),
+        GroupCounts.of(groups, group_labels),
     )
-
-
-def checked_rows(X: Any) -> tuple[SparseRows | FloatArray, FloatArray]:
-    """X as kernels read it, sparse or dense as it came, and the lengths of its rows."""
-    is_dense = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
-    if not is_dense:
-        X = checked_features(X)
-        rows = SparseRows(X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data)
-        squares = np.concatenate([[0.0], np.cumsum(np.square(X.data, dtype=np.float64))])
-        return rows, np.sqrt(np.diff(squares[X.indptr])).astype(np.float32)
-    dense = np.ascontiguousarray(X, np.float32)
-    if not np.isfinite(dense).all():
-        row, feature = np.argwhere(~np.isfinite(dense))[0]
-        raise DataError(
-            f"X has the value {dense[row, feature]} at row {row}, feature {feature}: replace NaN "
-            "and infinite values before training"
-        )
-    return dense, np.sqrt(np.einsum("ij,ij->i", dense, dense))
 
 
 def _checked(matrix: Any, name: str, axes: str) -> Sparse:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from multitudes.errors import ConfigError
-from multitudes.groups.candidates import Block, Candidates, checked_candidates, checked_rows
+from multitudes.groups.candidates import Block, Candidates, checked_candidates
+from multitudes.groups.instance_rows import checked_instances, instance_rows
+from multitudes.groups.within_spread import within_spread
 from multitudes.kernels.group_embeddings import learn_embeddings
-from multitudes.kernels.rows import SparseRows
+from multitudes.kernels.rows import ShiftedRows
 from multitudes.labels.embeddings import weighted_sums
 from multitudes.linear.inputs import checked_count
 from multitudes.types import FloatArray, Sparse
+
+AUTO = "auto"
+MOST_STEPS = 20
+# The part of the variance that lies between groups from which on all steps are taken.
+ALIKE = 0.05
 
 
 def group_label_embeddings(
@@ -61,61 +69,83 @@ def group_label_embeddings(
     Shen, Yu, Sanghavi and Dhillon, Extreme Multi-label Classification from Aggregated Labels, ICML
     2020.
     """
-    rows, lengths = checked_rows(X)
-    candidates = checked_candidates(groups, group_labels, n_instances=len(lengths))
-    n_steps, step = checked_steps(n_steps, step)
-    n_features = X.shape[1]
-
-    def learn(block: Block) -> FloatArray:
-        return learn_block(
-            rows, lengths, candidates, block, n_features, n_steps, step, with_coefficients=True
-        )[1]
-
-    coefficients = np.concatenate(candidates.over_blocks(learn, n_threads=n_threads))
+    X = checked_instances(X)
+    candidates = checked_candidates(groups, group_labels, n_instances=X.shape[0])
+    learner = embedder(X, groups, candidates, n_steps=n_steps, step=step, contrast=False)
+    parts = candidates.over_blocks(
+        lambda block: learner.coefficients(candidates, block), n_threads=n_threads
+    )
     weights = sp.csc_array(
-        (coefficients, place_instances(candidates), candidates.label_places()),
+        (np.concatenate(parts), candidates.instances(), candidates.label_places()),
         shape=(candidates.n_instances, candidates.n_labels),
     )
     return weighted_sums(X, weights, n_threads=n_threads)
 
 
-def learn_block(
-    rows: SparseRows | FloatArray,
-    lengths: FloatArray,
-    candidates: Candidates,
-    block: Block,
-    n_features: int,
-    n_steps: int,
-    step: float,
-    *,
-    with_coefficients: bool = False,
-) -> tuple[FloatArray, FloatArray]:
-    """Cosines of a block's places with their labels' embeddings, and the rows' coefficients."""
-    pairs = block.pairs(candidates)
-    cosine = np.empty(block.n_places, np.float32)
-    coefficient = np.empty(block.n_places if with_coefficients else 0, np.float32)
-    learn_embeddings(
-        rows, lengths, candidates.group_indptr, candidates.members,
-        candidates.label_indptr[block.start : block.stop + 1] - pairs.start,
-        candidates.pair_group[pairs], block.start, n_steps, step,
-        np.zeros(n_features, np.float32), cosine, coefficient,
-    )  # fmt: skip
-    return cosine, coefficient
+@dataclass(frozen=True)
+class Embedder:
+    """Algorithm 1 over blocks of labels.
+
+    Parameters
+    ----------
+    x : ShiftedRows
+        Of `instance_rows`.
+    n_features, n_steps : int
+    step : float
+    """
+
+    x: ShiftedRows
+    n_features: int
+    n_steps: int
+    step: float
+
+    def cosines(self, candidates: Candidates, block: Block) -> FloatArray:
+        """Of each place of a block with its label's embedding, (n_places,)."""
+        return self._learn(candidates, block, 0)[0]
+
+    def coefficients(self, candidates: Candidates, block: Block) -> FloatArray:
+        """Of each place's row in its label's embedding, (n_places,)."""
+        return self._learn(candidates, block, block.n_places)[1]
+
+    def _learn(
+        self, candidates: Candidates, block: Block, n_coefficients: int
+    ) -> tuple[FloatArray, FloatArray]:
+        pairs = block.pairs(candidates)
+        cosine = np.empty(block.n_places, np.float32)
+        coefficient = np.empty(n_coefficients, np.float32)
+        learn_embeddings(
+            self.x, candidates.group_indptr, candidates.members,
+            candidates.label_indptr[block.start : block.stop + 1] - pairs.start,
+            candidates.pair_group[pairs], block.start, self.n_steps, self.step,
+            np.zeros(self.n_features, np.float32), cosine, coefficient,
+        )  # fmt: skip
+        return cosine, coefficient
 
 
-def place_instances(candidates: Candidates, pairs: slice = slice(None)) -> Any:
-    """The instance of each place, (n_places,) int32."""
-    first = candidates.group_indptr[candidates.pair_group[pairs]]
-    sizes = candidates.group_indptr[candidates.pair_group[pairs] + 1] - first
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], sizes)
-    return candidates.members[places]
-
-
-def checked_steps(n_steps: Any, step: Any) -> tuple[int, float]:
-    """How many steps, and how large."""
-    n_steps = checked_count(n_steps, "n_steps", at_least=0)
+def embedder(
+    X: Any, groups: Sparse, candidates: Candidates, *, n_steps: Any, step: Any, contrast: bool
+) -> Embedder:
+    """An `Embedder` of checked settings; X is as `checked_instances` returns it."""
+    if isinstance(n_steps, str) and n_steps == AUTO:
+        n_steps = automatic_steps(X, groups, candidates) if contrast else MOST_STEPS
+    n_steps = checked_count(n_steps, "n_steps (a number or 'auto')", at_least=0)
     is_number = isinstance(step, (int, float, np.number)) and not isinstance(step, bool)
     if not is_number or not 0 < step < np.inf:
         raise ConfigError(f"step must be a number > 0, got {step!r}")
-    return n_steps, float(step)
+    rows = instance_rows(X, candidates, contrast=contrast)
+    return Embedder(rows, int(X.shape[1]), n_steps, float(step))
+
+
+def automatic_steps(X: Any, groups: Sparse, candidates: Candidates) -> int:
+    """Steps for contrasting embeddings, by the part of the variance that lies within groups.
+
+    In groups put together at random the other members are a fair sample of all instances, and
+    taking off the mean of all instances is all it needs: steps only add noise. The more alike the
+    members of a group are, the more of them is left in the start, and steps take that out.
+    """
+    n_filled = candidates.counts.groups - candidates.counts.empty
+    if n_filled < 2 or candidates.counts.memberships == n_filled:
+        return 0  # groups of one, or only one group: there is nothing to choose, or to learn from
+    share = within_spread(X, groups).share
+    alike = 0.0 if np.isnan(share) else (1 - share) / ALIKE
+    return round(MOST_STEPS * min(max(alike, 0.0), 1.0))

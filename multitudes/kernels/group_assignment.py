@@ -73,3 +73,36 @@ def share_out(
         for s in range(at, at + size):
             share[s] /= total
         at += size
+
+
+@njit(nogil=True, cache=True)
+def place_scores(
+    group_indptr,  # IN int64 (n_groups + 1,)
+    members,  # IN int32: the instances of each group, ascending
+    label_indptr,  # IN int64 (n_labels + 1,): the groups of each label of this block
+    label_groups,  # IN int32
+    scored_indptr,  # IN int64 (n_labels + 1,): the scored instances of each label
+    scored,  # IN int32: all members of the label's groups are among them
+    value,  # IN float32, like scored: NaN where nothing is known
+    score_of,  # TMP float32 (n_instances,)
+    score,  # IN/OUT float32 (n_places,): replaced wherever something is known of a pair
+):
+    """Look the scores of all places up; where none of a group's members has one, keep what is.
+
+    A member without a score among others that have one comes last.
+    """
+    at = 0
+    for label in range(label_indptr.size - 1):
+        for e in range(scored_indptr[label], scored_indptr[label + 1]):
+            score_of[scored[e]] = value[e]
+        for p in range(label_indptr[label], label_indptr[label + 1]):
+            first = group_indptr[label_groups[p]]
+            last = group_indptr[label_groups[p] + 1]
+            known = 0
+            for m in range(first, last):
+                known += not np.isnan(score_of[members[m]])
+            if known > 0:
+                for m in range(first, last):
+                    found = score_of[members[m]]
+                    score[at + m - first] = np.float32(-np.inf) if np.isnan(found) else found
+            at += last - first

@@ -37,23 +37,30 @@ def list_places(group_indptr, members, groups, instance, start):
 
 
 @inner
-def products(rows, instance, n, total, out):
-    """Multiply the row of each place with total (OUT out)."""
+def products(x, instance, n, total, n_summed, sum_shift, out):
+    """Multiply the row of each place with total, both without the mean row (OUT out).
+
+    `total` is a sum of `n_summed` rows whose shifts add up to `sum_shift`.
+    """
+    constant = n_summed * x.shift_square - sum_shift
     for s in range(n):
-        out[s] = dot_row(rows, instance[s], total)
+        i = instance[s]
+        out[s] = dot_row(x.rows, i, total) + (constant - n_summed * x.shift[i])
 
 
 @inner
-def sum_all(rows, lengths, instance, n, total, product):
+def sum_all(x, instance, n, total, product):
     """Products of all places with the unit sum of all places; returns the sum's length, or 0."""
     reach = 0.0
+    sum_shift = 0.0
     for s in range(n):
-        add_row(rows, instance[s], total)
-        reach += lengths[instance[s]]
-    products(rows, instance, n, total, product)
+        add_row(x.rows, instance[s], total)
+        reach += x.lengths[instance[s]]
+        sum_shift += x.shift[instance[s]]
+    products(x, instance, n, total, n, sum_shift, product)
     square = 0.0
     for s in range(n):
-        clear_row(rows, instance[s], total)
+        clear_row(x.rows, instance[s], total)
         square += product[s]
     if square <= CANCELLED * reach * reach:
         for s in range(n):
@@ -66,7 +73,7 @@ def sum_all(rows, lengths, instance, n, total, product):
 
 
 @inner
-def start_somewhere(rows, lengths, label, start, instance, n, total, product):
+def start_somewhere(x, label, start, instance, n, total, product):
     """Where the sum of all places cancels: start from one of them; returns its place, or -1.
 
     It is a member of the first group that has features, by the label's number: labels that only
@@ -75,32 +82,33 @@ def start_somewhere(rows, lengths, label, start, instance, n, total, product):
     for p in range(start.size - 1):
         filled = 0
         for s in range(start[p], start[p + 1]):
-            filled += lengths[instance[s]] > 0
+            filled += x.lengths[instance[s]] > 0
         if filled == 0:
             continue
         skip = label % filled
         for s in range(start[p], start[p + 1]):
-            if lengths[instance[s]] > 0:
+            if x.lengths[instance[s]] > 0:
                 if skip == 0:
-                    add_row(rows, instance[s], total)
-                    products(rows, instance, n, total, product)
-                    clear_row(rows, instance[s], total)
+                    add_row(x.rows, instance[s], total)
+                    sum_shift = np.float64(x.shift[instance[s]])
+                    products(x, instance, n, total, 1, sum_shift, product)
+                    clear_row(x.rows, instance[s], total)
                     for other in range(n):
-                        product[other] /= lengths[instance[s]]
+                        product[other] /= x.lengths[instance[s]]
                     return s
                 skip -= 1
     return -1
 
 
 @inner
-def find_closest(lengths, start, n_groups, instance, product, closest):
+def find_closest(x, start, n_groups, instance, product, closest):
     """The place of each group that is closest by cosine (OUT closest); how many are new."""
     changed = 0
     for p in range(n_groups):
         best = -1
         best_cosine = np.float32(0)
         for s in range(start[p], start[p + 1]):
-            length = lengths[instance[s]]
+            length = x.lengths[instance[s]]
             cosine = product[s] / length if length > 0 else np.float32(0)
             if best < 0 or cosine > best_cosine:
                 best = s
@@ -111,18 +119,23 @@ def find_closest(lengths, start, n_groups, instance, product, closest):
 
 
 @inner
-def sum_closest(rows, lengths, n_groups, instance, n, closest, total, toward):
+def sum_closest(x, n_groups, instance, n, closest, total, toward):
     """Products of all places with the sum of the closest ones (OUT toward); that sum's length."""
     reach = 0.0
+    sum_shift = 0.0
+    n_summed = 0
     for p in range(n_groups):
         if closest[p] >= 0:
-            add_row(rows, instance[closest[p]], total)
-            reach += lengths[instance[closest[p]]]
-    products(rows, instance, n, total, toward)
+            i = instance[closest[p]]
+            add_row(x.rows, i, total)
+            reach += x.lengths[i]
+            sum_shift += x.shift[i]
+            n_summed += 1
+    products(x, instance, n, total, n_summed, sum_shift, toward)
     square = 0.0
     for p in range(n_groups):
         if closest[p] >= 0:
-            clear_row(rows, instance[closest[p]], total)
+            clear_row(x.rows, instance[closest[p]], total)
             square += toward[closest[p]]
     return np.sqrt(square) if square > CANCELLED * reach * reach else 0.0
 
@@ -152,28 +165,26 @@ def one_step(n_groups, n, closest, toward, length, step, product, coefficient):
 
 @inner
 def learn_label(
-    rows, lengths, label, n_groups, start, instance, n, n_steps, step, total, toward, closest,
+    x, label, n_groups, start, instance, n, n_steps, step, total, toward, closest,
     product, coefficient,
 ):  # fmt: skip
     """Algorithm 1 for one label (OUT product, coefficient)."""
-    length = sum_all(rows, lengths, instance, n, total, product)
+    length = sum_all(x, instance, n, total, product)
     if coefficient.size > 0:
         for s in range(n):
             coefficient[s] = 1 / length if length > 0 else 0.0
     if length == 0 and n_steps > 0:
-        s = start_somewhere(rows, lengths, label, start, instance, n, total, product)
+        s = start_somewhere(x, label, start, instance, n, total, product)
         if s < 0:
             return
         if coefficient.size > 0:
-            coefficient[s] = 1 / lengths[instance[s]]
+            coefficient[s] = 1 / x.lengths[instance[s]]
     for p in range(n_groups):
         closest[p] = -2
     gradient = 0.0
     for _ in range(n_steps):
-        if find_closest(lengths, start, n_groups, instance, product, closest) > 0:
-            gradient = sum_closest(
-                rows, lengths, n_groups, instance, n, closest, total, toward
-            )  # fmt: skip
+        if find_closest(x, start, n_groups, instance, product, closest) > 0:
+            gradient = sum_closest(x, n_groups, instance, n, closest, total, toward)
         if gradient == 0 or not one_step(
             n_groups, n, closest, toward, gradient, step, product, coefficient
         ):
@@ -182,8 +193,7 @@ def learn_label(
 
 @njit(nogil=True, cache=True)
 def learn_embeddings(
-    rows,  # IN SparseRows, or float32 (n_instances, n_features)
-    lengths,  # IN float32 (n_instances,): of the rows
+    x,  # IN ShiftedRows
     group_indptr,  # IN int64 (n_groups + 1,)
     members,  # IN int32: the instances of each group, ascending
     label_indptr,  # IN int64 (n_labels + 1,): the groups of each label of this block
@@ -214,10 +224,10 @@ def learn_embeddings(
         n = list_places(group_indptr, members, groups, instance, start)
         product = cosine[at : at + n]
         learn_label(
-            rows, lengths, first_label + label, groups.size, start[: groups.size + 1], instance, n,
+            x, first_label + label, groups.size, start[: groups.size + 1], instance, n,
             n_steps, step, total, toward, closest, product, coefficient[at : at + n],
         )  # fmt: skip
         for s in range(n):
-            length = lengths[instance[s]]
+            length = x.lengths[instance[s]]
             product[s] = product[s] / length if length > 0 else np.float32(0)
         at += n

@@ -22,6 +22,26 @@ class SparseRows(NamedTuple):
     values: npt.NDArray[np.float32]
 
 
+class ShiftedRows(NamedTuple):
+    """Rows from which another row, such as their mean, is taken off wherever they are multiplied.
+
+    Parameters
+    ----------
+    rows : SparseRows, or float32 array (n_instances, n_features)
+    lengths : float32 array (n_instances,)
+        Of the shifted rows.
+    shift : float32 array (n_instances,)
+        Product of each row with the one taken off; 0 where none is.
+    shift_square : float
+        Squared length of the one taken off.
+    """
+
+    rows: Any
+    lengths: npt.NDArray[np.float32]
+    shift: npt.NDArray[np.float32]
+    shift_square: float
+
+
 def add_row(rows, i, total):
     """Add row i to total, float32 (n_features,)."""
 

@@ -1,0 +1,133 @@
+"""From scores of all who could carry a label to those who get it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from multitudes.data.group_counts import GroupCounts
+from multitudes.errors import ConfigError
+from multitudes.groups.candidates import Block, Candidates
+from multitudes.kernels.group_assignment import choose_members, share_out
+from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
+
+
+@dataclass(frozen=True)
+class Imputation:
+    """Instance labels, and how sure each of them is.
+
+    Parameters
+    ----------
+    Y : CSR (n_instances, n_labels), float32
+        1 where an instance was given a label; its share of it where the imputation is soft.
+    margins : CSR (n_groups, n_labels), float32
+        For each label of each group, how far the best instance that did not get it lies behind the
+        last one that did, in units of the scores; infinite where all got it, or nobody could.
+    counts : GroupCounts
+        Sizes of the data, and what of it could not be used.
+    """
+
+    Y: sp.csr_array[Any]
+    margins: sp.csr_array[Any]
+    counts: GroupCounts
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How scores become labels.
+
+    Parameters
+    ----------
+    margin : float
+        Further instances get a label if they score less than this below the last one chosen.
+    use_counts : bool
+        A label that a group lists c times goes to c instances; otherwise to one.
+    temperature : float or None
+        Divide labels among all instances by a softmax of score / temperature; None chooses.
+    """
+
+    margin: float = 0.0
+    use_counts: bool = False
+    temperature: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (_is_number(self.margin) and 0 <= self.margin < np.inf):
+            raise ConfigError(f"margin must be a number >= 0, got {self.margin!r}")
+        soft = self.temperature is not None
+        if soft and not (_is_number(self.temperature) and 0 < self.temperature < np.inf):  # type: ignore[operator]
+            raise ConfigError(f"temperature must be a number > 0, got {self.temperature!r}")
+
+
+class Choice(NamedTuple):
+    """Who gets the labels of a block, pair by pair: instances, their shares, how many, the gaps."""
+
+    instances: LabelArray
+    shares: FloatArray
+    counts: IntArray
+    gaps: FloatArray
+
+
+def assign(
+    candidates: Candidates,
+    scores: Callable[[Block], FloatArray],
+    rule: Rule,
+    *,
+    n_threads: int | None = None,
+) -> Imputation:
+    """Give the labels of all groups to instances, by the scores of each block's places."""
+
+    def work(block: Block) -> Choice:
+        return _choose(candidates, block, scores(block), rule)
+
+    return _gather(candidates, candidates.over_blocks(work, n_threads=n_threads))
+
+
+def _choose(candidates: Candidates, block: Block, scores: FloatArray, rule: Rule) -> Choice:
+    pairs = block.pairs(candidates)
+    group, wanted = candidates.pair_group[pairs], candidates.pair_count[pairs]
+    if not rule.use_counts:
+        wanted = np.ones_like(wanted)
+    instances = np.empty(block.n_places, np.int32)
+    counts, gaps = np.empty(len(group), np.int64), np.empty(len(group), np.float32)
+    n_chosen = choose_members(
+        candidates.group_indptr, candidates.members, group, wanted, rule.margin, scores,
+        np.empty(candidates.largest_group, bool), instances, counts, gaps,
+    )  # fmt: skip
+    if rule.temperature is None:
+        return Choice(instances[:n_chosen].copy(), np.ones(n_chosen, np.float32), counts, gaps)
+    shares = np.empty(block.n_places, np.float32)
+    share_out(candidates.group_indptr, group, rule.temperature, scores, shares)
+    sizes = candidates.group_indptr[group + 1] - candidates.group_indptr[group]
+    return Choice(candidates.instances(pairs), shares, sizes, gaps)
+
+
+def _gather(candidates: Candidates, choices: Sequence[Choice]) -> Imputation:
+    """The choices of all blocks as matrices; of an instance's shares in a label the largest."""
+    instances, shares, counts, gaps = (np.concatenate(part) for part in zip(*choices, strict=True))
+    starts = np.concatenate([[0], np.cumsum(counts)])[candidates.label_indptr]
+    shape = (candidates.n_instances, candidates.n_labels)
+    Y = _largest(sp.csc_array((shares, instances, starts), shape=shape).tocsr())
+    margins = sp.csc_array(
+        (gaps, candidates.pair_group, candidates.label_indptr),
+        shape=(candidates.n_groups, candidates.n_labels),
+    )
+    return Imputation(Y, margins.tocsr(), candidates.counts)
+
+
+def _largest(Y: Sparse) -> sp.csr_array[Any]:
+    """Of entries stored twice (an instance in two groups that share a label) keep the largest."""
+    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    first = np.flatnonzero(np.append(True, (np.diff(Y.indices) != 0) | (np.diff(rows) != 0)))
+    if len(first) >= Y.nnz:  # also where nothing is stored
+        return sp.csr_array(Y)
+    indptr = np.searchsorted(first, Y.indptr)
+    parts: Any = (np.maximum.reduceat(Y.data, first), Y.indices[first], indptr)
+    return sp.csr_array(parts, shape=Y.shape)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

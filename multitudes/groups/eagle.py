@@ -1,0 +1,222 @@
+"""Eagle: learn any model from labels that were given to groups of instances."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+
+from multitudes import progress
+from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.groups.assignment import Imputation, Rule, assign
+from multitudes.groups.candidates import Candidates, checked_candidates
+from multitudes.groups.embeddings import embedder
+from multitudes.groups.imputation import spread
+from multitudes.groups.instance_rows import checked_instances
+from multitudes.groups.rounds import Round, Rounds, checked_texts_or_rows, group_folds, take
+from multitudes.linear.inputs import checked_count
+from multitudes.metrics import precision_at_k
+from multitudes.store import State, build
+from multitudes.types import Model, Predictions, Sparse
+
+# Rounds end when at most this part of the labels has moved.
+SETTLED = 0.001
+
+
+class Eagle(BaseEstimator):  # type: ignore[misc]
+    """Finds out which instance of a group has which of the group's labels, and learns from that.
+
+    Labels are imputed by `impute`, whose defaults are the paper's, and a clone of the model is
+    trained on them. The options are ours; `contrast` and `use_counts` cost nothing and make most of
+    the difference.
+
+    Parameters
+    ----------
+    model : XRLinear, Parabel, Disentangled or another `Model`
+        What learns; it stays unfitted.
+    n_steps : int or 'auto'
+        Steps of the label embeddings; 0 is EAGLE-0. 'auto' takes them where instances of a group
+        are alike.
+    step : float
+        Length of a step.
+    contrast : bool
+        Learn from the groups without a label too.
+    use_counts : bool
+        A label that a group lists c times goes to c instances, otherwise to one.
+    margin : float
+        Further instances get a label if they score less than this below the last one chosen:
+        cosines at first, logarithms of the model's scores in rounds.
+    rounds : int
+        How often labels are imputed again, by the scores of models that did not see the instance;
+        it ends earlier when hardly a label moves.
+    folds : int
+        Parts the groups are dealt into for that; a round trains as many models, each on all parts
+        but one.
+    seed : int
+        Of the folds.
+    n_threads : int, optional
+        All cores by default; the model has a setting of its own.
+
+    Attributes
+    ----------
+    model_ : fitted model
+    imputation_ : Imputation
+        The labels it was trained on. It is not stored with the model.
+    history_ : list of Round
+        What each round did.
+
+    References
+    ----------
+    Shen, Yu, Sanghavi and Dhillon, Extreme Multi-label Classification from Aggregated Labels, ICML
+    2020.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        n_steps: int | str = 20,
+        step: float = 0.1,
+        contrast: bool = False,
+        use_counts: bool = False,
+        margin: float = 0.0,
+        rounds: int = 0,
+        folds: int = 2,
+        seed: int = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.model = model
+        self.n_steps = n_steps
+        self.step = step
+        self.contrast = contrast
+        self.use_counts = use_counts
+        self.margin = margin
+        self.rounds = rounds
+        self.folds = folds
+        self.seed = seed
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, groups: Sparse, group_labels: Sparse, *, features: Any = None) -> Self:
+        """Impute the labels of instances, and train the model on them.
+
+        Instances in no group teach the model nothing: they are left out.
+
+        Parameters
+        ----------
+        X : CSR, array (n_instances, n_features), or a sequence of texts
+            What the model learns from.
+        groups : CSR (n_instances, n_groups)
+            1 where an instance is in a group; it may be in several, or in none.
+        group_labels : CSR (n_groups, n_labels)
+            How often a group lists a label; ones where only the set is known.
+        features : CSR or array (n_instances, any), optional
+            What labels are imputed by: X itself by default, which texts cannot be.
+        """
+        self._check_settings()
+        vectors = self._vectors(X, features)
+        candidates = checked_candidates(groups, group_labels, n_instances=vectors.shape[0])
+        checked_texts_or_rows(X, vectors.shape[0])
+        imputation, history = self._impute(X, vectors, groups, group_labels, candidates)
+        if imputation.Y.nnz == 0:
+            raise DataError(
+                "no instance was given a label, so there is nothing to learn from: "
+                f"{candidates.counts}"
+            )
+        taught = np.flatnonzero(group_folds(candidates, 1, seed=0) == 0)
+        model = clone(self.model).fit(take(X, taught), imputation.Y[taught])
+        self._set_learned(model, history)
+        self.imputation_ = imputation
+        return self
+
+    def predict(self, X: Any, *, top_k: int = 5) -> Predictions:
+        """The best labels of each instance; `model_.predict` has the model's other options."""
+        self._check_fitted()
+        found: Predictions = self.model_.predict(X, top_k=top_k)
+        return found
+
+    def score(self, X: Any, Y: Sparse) -> float:
+        """Precision at 1 on (X, Y)."""
+        return precision_at_k(self.predict(X, top_k=1), Y, k=1)
+
+    def to_state(self) -> State:
+        """Settings, history, and the fitted model as a part; the imputed labels stay behind."""
+        self._check_fitted()
+        left_out = ("model", "n_threads")
+        config = {k: v for k, v in self.get_params(deep=False).items() if k not in left_out}
+        history = [list(round_) for round_ in self.history_]
+        return State(
+            "eagle", {**config, "history": history}, parts={"model": self.model_.to_state()}
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """A fitted model again; `model` is then the fitted one."""
+        config = dict(state.config)
+        history = [Round(*round_) for round_ in config.pop("history")]
+        model: Any = build(state.parts["model"])
+        eagle = cls(model, **config)
+        eagle._set_learned(model, history)
+        return eagle
+
+    def _impute(
+        self, X: Any, vectors: Any, groups: Sparse, group_labels: Sparse, candidates: Candidates
+    ) -> tuple[Imputation, list[Round]]:
+        """Labels by embeddings, and then by the model, round by round."""
+        rule = Rule(self.margin, self.use_counts)
+        learner = embedder(
+            vectors, groups, candidates,
+            n_steps=self.n_steps, step=self.step, contrast=self.contrast,
+        )  # fmt: skip
+
+        def cosines(block: Any) -> Any:
+            return learner.cosines(candidates, block)
+
+        imputation = assign(candidates, cosines, rule, n_threads=self.n_threads)
+        history: list[Round] = []
+        if self.rounds == 0:
+            return imputation, history
+        rounds = Rounds(candidates, cosines, rule, spread(groups, group_labels))
+        with progress.track("imputing with the model", self.rounds, "rounds") as task:
+            for number in range(self.rounds):
+                folds = group_folds(candidates, self.folds, seed=self.seed + number)
+                before = imputation.Y
+                imputation = rounds.impute(self.model, X, before, folds, n_threads=self.n_threads)
+                kept = int(imputation.Y.multiply(before).nnz)
+                history.append(Round(imputation.Y.nnz - kept, imputation.Y.nnz))
+                task.advance()
+                if history[-1].n_moved <= SETTLED * history[-1].n_labels:
+                    break
+        return imputation, history
+
+    def _vectors(self, X: Any, features: Any) -> Any:
+        """What labels are imputed by."""
+        if features is not None:
+            return checked_instances(features)
+        is_matrix = sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub")
+        if not is_matrix:
+            raise DataError(
+                f"labels are imputed by feature vectors, and X is {type(X).__name__}: pass them as "
+                "features=, e.g. TfidfFeatures().fit_transform(texts)"
+            )
+        return checked_instances(X)
+
+    def _check_settings(self) -> None:
+        checked_count(self.rounds, "rounds", at_least=0)
+        checked_count(self.folds, "folds", at_least=2)
+        checked_count(self.seed, "seed", at_least=0)
+        if not isinstance(self.model, Model):
+            raise ConfigError(
+                f"model must have fit and predict, got {type(self.model).__name__}: give an "
+                "XRLinear, a Parabel, ..."
+            )
+
+    def _set_learned(self, model: Any, history: list[Round]) -> None:
+        self.model_, self.history_ = model, history
+        for name in ("n_labels_", "n_features_in_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise NotFittedError("this Eagle has not learned anything yet: call fit or load first")
