@@ -184,7 +184,8 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
             Each column sums to n_instances.
         """
         self._check_fitted()
-        X = as_tensor(checked_rows(bag, n_features=self.n_features_in_)).to(self._device())
+        device = next(self.network_.parameters()).device
+        X = as_tensor(checked_rows(bag, n_features=self.n_features_in_)).to(device)
         members = torch.arange(X.shape[0], device=X.device).unsqueeze(0)  # (1, g)
         mask: FloatArray = self.network_.attention(X, members)[0].cpu().numpy()
         return mask
@@ -303,7 +304,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         checked_count(self.seed, "seed", at_least=0)
         if self.hidden_size is not None:
             checked_count(self.hidden_size, "hidden_size")
-        is_number = isinstance(self.tau, (int, float)) and not isinstance(self.tau, bool)
+        is_number = isinstance(self.tau, (int, float, np.number)) and not isinstance(self.tau, bool)
         if not is_number or not 0 <= self.tau < np.inf:
             raise ConfigError(f"tau must be a finite number >= 0, got {self.tau!r}")
         if self.loss not in LOSSES:

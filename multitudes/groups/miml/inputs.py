@@ -40,6 +40,7 @@ def checked_bags(X: Sparse | FloatArray, groups: Any, group_labels: Any) -> Bags
     group_labels : CSR (n_groups, n_labels)
     """
     n_instances = int(X.shape[0])
+    check_finite_counts(group_labels)
     if groups is None:
         groups = sp.csr_array(sp.eye_array(n_instances, dtype=np.float32))
     found = checked_candidates(groups, group_labels, n_instances=n_instances)
@@ -52,6 +53,22 @@ def checked_bags(X: Sparse | FloatArray, groups: Any, group_labels: Any) -> Bags
         (ones, found.members, found.group_indptr), shape=(found.n_groups, n_instances)
     )
     return Bags(X, members, listed.tocsr())
+
+
+def check_finite_counts(group_labels: Any) -> None:
+    """Refuse infinite counts before they are made whole numbers, where they become anything."""
+    is_sparse: bool = sp.issparse(group_labels)
+    if not is_sparse or group_labels.dtype.kind != "f":
+        return
+    counts = sp.csr_array(group_labels)
+    infinite = np.isinf(counts.data)
+    if infinite.any():
+        at = int(np.argmax(infinite))
+        row = int(np.searchsorted(counts.indptr, at, side="right")) - 1
+        raise DataError(
+            "group_labels must hold how many instances of a group have a label, whole numbers "
+            f">= 0, got {counts.data[at]:g} for group {row} and label {counts.indices[at]}"
+        )
 
 
 def unlabelled_bags(X: Sparse | FloatArray, groups: Any, n_labels: int) -> Bags:

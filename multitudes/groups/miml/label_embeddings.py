@@ -68,7 +68,7 @@ def listed_apart(bags: Bags) -> tuple[sp.csr_array[Any], sp.csr_array[Any]]:
     counts = bags.group_labels.copy()
     counts.data = np.minimum(counts.data, np.repeat(bags.sizes, bags.n_listed))
     copies, labels = [], []
-    for times in range(1, int(counts.data.max()) + 1):
+    for times in range(1, int(counts.data.max(initial=1)) + 1):
         often = sp.csr_array(counts >= times)
         listing = np.flatnonzero(np.diff(often.indptr))
         copies.append(listing)

@@ -172,6 +172,19 @@ def test_what_was_left_out_is_counted(problem):
     assert_same_predictions(model.predict(problem.X), fitted(problem).predict(problem.X))
 
 
+def test_bags_without_labels_are_negatives_of_the_presence_loss(problem):
+    """Whichever bag is held out, the mask must get along with what is left."""
+    nothing = sp.csr_array((3, N_LABELS), dtype=np.float32)
+    labels = sp.csr_array(sp.vstack([sp.csr_array(np.eye(1, N_LABELS)), nothing]))
+    groups = sp.csr_array(np.eye(4))
+    training = MIMLTraining(n_epochs=2, validation_fraction=0.25)
+    for seed in range(6):
+        model = DeepMIML(loss="presence", training=training, seed=seed)
+        model.fit(problem.X[:4], groups, labels)
+        assert model.counts_.unlabelled == 3
+        assert np.isfinite(model.history_[-1].loss)
+
+
 # --- predict
 
 

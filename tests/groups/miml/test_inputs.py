@@ -70,6 +70,7 @@ def changed(matrix, value):
         (GROUPS, changed(LABELS, -1), "whole numbers >= 0, got -1 for group 0 and label 0"),
         (GROUPS, changed(LABELS, 0.5), "whole numbers >= 0, got 0.5 for group 0 and label 0"),
         (GROUPS, changed(LABELS, np.nan), "whole numbers >= 0, got nan"),
+        (GROUPS, changed(LABELS, np.inf), "whole numbers >= 0, got inf"),
         (changed(GROUPS, 2), LABELS, "got 2 for instance 0 and group 0"),
         (GROUPS, LABELS[:, :0], "no labels"),
         ([[1]], LABELS, "groups must be a .* sparse array, got list"),
