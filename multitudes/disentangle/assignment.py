@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.disentangle.capped import assign_capped
@@ -19,6 +20,7 @@ from multitudes.disentangle.objective import check_same_instances
 from multitudes.errors import ConfigError
 from multitudes.kernels.assignment import top_counts
 from multitudes.linear.inputs import checked_count
+from multitudes.types import IntArray
 
 CLUSTER_SLACK = 1.2
 """How much larger than the average a cluster may grow where the library chooses the cap."""
@@ -48,7 +50,11 @@ def match_counts(Y: Any, matches: Any) -> sp.csr_array[Any]:
 
 
 def assign(
-    counts: Any, current: Any, *, overlap: int = 2, max_cluster_size: int | None = None
+    counts: Any,
+    current: Any,
+    *,
+    overlap: int | npt.ArrayLike = 2,
+    max_cluster_size: int | None = None,
 ) -> sp.csr_array[Any]:
     """Put each label into the clusters with its largest counts.
 
@@ -59,8 +65,8 @@ def assign(
     current : CSR (n_labels, n_clusters)
         The present assignment, e.g. ``tree.label_clusters(tree.depth - 1)``: non-zero where a label
         lives in a cluster. Each label lives somewhere.
-    overlap : int, from 1 to n_clusters
-        Clusters of a label at most; lambda of the paper.
+    overlap : int or int array (n_labels,), from 1 to n_clusters
+        Clusters of a label at most; lambda of the paper. An array has a number for each label.
     max_cluster_size : int, optional
         Labels of a cluster at most. None is the paper's method, without a limit.
 
@@ -95,11 +101,11 @@ def assign(
     counts = checked_counts(counts, "counts", "(n_labels, n_clusters)")
     n_labels, n_clusters = counts.shape
     current = checked_assignment(current, "current", n_labels=n_labels, n_clusters=n_clusters)
-    overlap = _checked_overlap(overlap, n_clusters)
+    limits = _limits(overlap, n_labels, n_clusters)
     if max_cluster_size is None:
-        return _largest_counts(counts, current, overlap)
+        return _largest_counts(counts, current, limits)
     return assign_capped(
-        counts, current, overlap=overlap, cap=checked_cap(max_cluster_size, n_labels, n_clusters)
+        counts, current, limits=limits, cap=checked_cap(max_cluster_size, n_labels, n_clusters)
     )
 
 
@@ -129,17 +135,32 @@ def checked_cap(max_cluster_size: int, n_labels: int, n_clusters: int) -> int:
     return cap
 
 
-def _checked_overlap(overlap: int, n_clusters: int) -> int:
-    overlap = checked_count(overlap, "overlap")
-    if overlap > n_clusters:
+def _checked_overlap(overlap: Any, n_clusters: int) -> int:
+    checked = checked_count(overlap, "overlap")
+    if checked > n_clusters:
         raise ConfigError(
-            f"overlap must be at most the number of clusters ({n_clusters:,}), got {overlap}: "
+            f"overlap must be at most the number of clusters ({n_clusters:,}), got {checked}: "
             "lower overlap, or make a tree with more leaves"
         )
-    return overlap
+    return checked
 
 
-def _largest_counts(counts: Any, current: Any, overlap: int) -> sp.csr_array[Any]:
+def _limits(overlap: int | npt.ArrayLike, n_labels: int, n_clusters: int) -> IntArray:
+    """The most clusters of each label, int64 (n_labels,)."""
+    if np.ndim(overlap) == 0:
+        return np.full(n_labels, _checked_overlap(overlap, n_clusters), np.int64)
+    limits = np.asarray(overlap)
+    if limits.shape != (n_labels,) or limits.dtype.kind not in "iu":
+        raise ConfigError(
+            f"overlap must be a whole number, or one for each of the {n_labels:,} labels, got "
+            f"shape {limits.shape} and dtype {limits.dtype}"
+        )
+    for limit in (limits.min(initial=1), limits.max(initial=1)):
+        _checked_overlap(int(limit), n_clusters)
+    return limits.astype(np.int64)
+
+
+def _largest_counts(counts: Any, current: Any, limits: IntArray) -> sp.csr_array[Any]:
     """Eq. 10: each row projected on its largest entries."""
     # Rows without counts take those of the present assignment: all ones, so the first are kept.
     uncounted = np.diff(counts.indptr) == 0
@@ -148,7 +169,7 @@ def _largest_counts(counts: Any, current: Any, overlap: int) -> sp.csr_array[Any
     values.sort_indices()
     indptr, indices = rows_of(values)
     keep = np.empty(len(indices), bool)
-    top_counts(indptr, values.data.astype(np.float32, copy=False), overlap, keep)
+    top_counts(indptr, values.data.astype(np.float32, copy=False), limits, keep)
     sizes = np.concatenate([[0], np.cumsum(keep)])
     data = np.ones(int(sizes[-1]), np.float32)
     return sp.csr_array((data, indices[keep], sizes[indptr]), shape=counts.shape)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from multitudes.disentangle.inputs import rows_of
 from multitudes.kernels.assignment import auction
-from multitudes.types import FloatArray, LabelArray
+from multitudes.types import FloatArray, IntArray, LabelArray
 
 STEP = 0.1
 """Smallest rise of a bid, in units of the smallest count: smaller is nearer to the optimum."""
@@ -24,19 +24,19 @@ MAX_DOUBLINGS = 6
 """After as many, an auction is cut short. Only caps that leave next to no room come here."""
 
 
-def assign_capped(counts: Any, current: Any, *, overlap: int, cap: int) -> sp.csr_array[Any]:
+def assign_capped(counts: Any, current: Any, *, limits: IntArray, cap: int) -> sp.csr_array[Any]:
     """The assignment of `multitudes.disentangle.assign` under a cap; input as checked there."""
     home = homes(counts, current, cap)
-    won = _auctioned(counts, home, overlap, cap)
+    won = _auctioned(counts, home, limits, cap)
     n_labels = len(home)
     ones = np.ones(n_labels, np.float32)
     stayed = sp.csr_array((ones, home, np.arange(n_labels + 1)), shape=counts.shape)
     if counts.multiply(stayed).sum() > counts.multiply(won).sum():
         won = stayed  # an auction that was cut short
-    return _with_old_copies(won, counts, current, overlap, cap)
+    return _with_old_copies(won, counts, current, limits, cap)
 
 
-def _auctioned(counts: Any, home: LabelArray, overlap: int, cap: int) -> sp.csr_array[Any]:
+def _auctioned(counts: Any, home: LabelArray, limits: IntArray, cap: int) -> sp.csr_array[Any]:
     """The clusters that labels win, each at least one."""
     n_labels, n_clusters = counts.shape
     indptr, clusters = rows_of(counts)
@@ -48,7 +48,7 @@ def _auctioned(counts: Any, home: LabelArray, overlap: int, cap: int) -> sp.csr_
     order = _bidding_order(counts)
     held = np.empty(len(clusters) + n_labels, bool)
     auction(
-        *(indptr, clusters, counts.data, home, overlap, offsets, order),
+        *(indptr, clusters, counts.data, home, limits, offsets, order),
         *(step, patience, MAX_DOUBLINGS * patience, held),
     )
     counted, at_home = held[: len(clusters)], np.flatnonzero(held[len(clusters) :])
@@ -104,16 +104,16 @@ def _bidding_order(counts: Any) -> LabelArray:
 
 
 def _with_old_copies(
-    won: sp.csr_array[Any], counts: Any, current: Any, overlap: int, cap: int
+    won: sp.csr_array[Any], counts: Any, current: Any, limits: IntArray, cap: int
 ) -> sp.csr_array[Any]:
     """Labels without counts keep their other clusters, too, in order of id while there is room."""
-    several = (np.diff(counts.indptr) == 0) & (np.diff(current.indptr) > 1)
-    if overlap == 1 or not several.any():
+    several = (np.diff(counts.indptr) == 0) & (np.diff(current.indptr) > 1) & (limits > 1)
+    if not several.any():
         return won
     room = cap - np.bincount(won.indices, minlength=won.shape[1])
     added: list[tuple[int, int]] = []
     for label in np.flatnonzero(several).tolist():
-        free = overlap - 1
+        free = limits[label] - 1
         own = won.indices[won.indptr[label]]
         for cluster in current.indices[current.indptr[label] : current.indptr[label + 1]].tolist():
             if free and cluster != own and room[cluster] > 0:

@@ -30,7 +30,6 @@ from multitudes.types import PartitionModel, Predictions, Sparse
 
 AUTO = "auto"
 INITIAL = ("balanced", "random")
-ROUGH = 4.0  # tolerance of a matcher that only finds clusters, in those of the model's own
 
 
 class Round(NamedTuple):
@@ -83,8 +82,15 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
     merge : str
         How the scores of the copies reached become one: 'mean', 'max' or 'sum'.
     match_width : int, optional
-        Leaves of an instance that count when labels are assigned: by default the model's
-        `beam_width`. With fewer, the leaves of a label are told apart more clearly.
+        Leaves of an instance that count when labels are assigned: by default half the model's
+        `beam_width`, rounded up; the paper takes all of it. With fewer, the leaves of a label are
+        told apart more clearly.
+    min_instances : int
+        Labels with fewer instances keep a single leaf: what was seen once has one sense. 1 is the
+        paper's method.
+    tolerance : float
+        Of the solver, in units of the model's own `epsilon`, where a label has several rankers:
+        their mean is more exact than each of them. 1 is the paper's method.
     keep_examples : int
         Typical instances to note for each sense, with its words and its nearest labels, which
         `senses` shows; 0 notes nothing.
@@ -114,6 +120,8 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         finetune_matcher: bool = True,
         merge: str = "mean",
         match_width: int | None = None,
+        min_instances: int = 2,
+        tolerance: float = 4.0,
         keep_examples: int = 3,
         seed: int = 0,
     ) -> None:
@@ -125,6 +133,8 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         self.finetune_matcher = finetune_matcher
         self.merge = merge
         self.match_width = match_width
+        self.min_instances = min_instances
+        self.tolerance = tolerance
         self.keep_examples = keep_examples
         self.seed = seed
 
@@ -225,20 +235,25 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
             if last:
                 break
             scout.set_params(tree=tree).fit_matcher(X, Y)
+        overlapping = tree.n_slots > tree.n_labels
+        final = self._rough_solver(model) if overlapping else model.solver
         if self.finetune_matcher:
-            model.set_params(tree=tree).fit(X, Y)
+            model.set_params(tree=tree, solver=final).fit(X, Y)
         else:
-            model = scout.fit_ranker(X, Y, tree)
-        return model.set_params(tree=part.tree), rounds
+            model = scout.set_params(solver=final).fit_ranker(X, Y, tree)
+        return model.set_params(tree=part.tree, solver=part.solver), rounds
 
     def _scout(self, model: Any) -> Any:
         """The matcher that finds the clusters; if it is trained again, it need not be exact."""
         scout = clone(model)
         if self.finetune_matcher:
-            solver = model.solver or SolverConfig()
-            rough = dataclasses.replace(solver, epsilon=ROUGH * solver.epsilon)
-            scout.set_params(solver=rough)
+            scout.set_params(solver=self._rough_solver(model))
         return scout
+
+    def _rough_solver(self, model: Any) -> SolverConfig:
+        """The model's solver with a larger tolerance."""
+        solver = model.solver or SolverConfig()
+        return dataclasses.replace(solver, epsilon=self.tolerance * solver.epsilon)
 
     def _reassign(
         self, model: Any, tree: LabelTree, X: Sparse, Y: Sparse
@@ -249,14 +264,14 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
                 f"overlap is {self.overlap}, but the tree has {tree.n_leaves} leaves: lower "
                 "overlap, or max_leaf_size for more leaves"
             )
-        matched = model.match(X, beam_width=self.match_width).to_csr()
+        matched = model.match(X, beam_width=self._match_width(model)).to_csr()
         counts = ranked_counts(Y, matched)
         matched.data[:] = 1
         current = tree.label_clusters(tree.depth - 1)
         cap = self.max_cluster_size
         if isinstance(cap, str):
             cap = default_cluster_cap(tree.n_labels, tree.n_leaves, self.overlap)
-        found = assign(counts, current, overlap=self.overlap, max_cluster_size=cap)
+        found = assign(counts, current, overlap=self._limits(Y), max_cluster_size=cap)
         changed = sp.csr_array(abs(found - current))
         changed.eliminate_zeros()
         moved = int((np.diff(changed.indptr) > 0).sum())
@@ -269,6 +284,14 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
             moved,
         )
         return (tree.with_leaves(found) if moved else tree), done
+
+    def _match_width(self, model: Any) -> int:
+        return -(-model.beam_width // 2) if self.match_width is None else self.match_width
+
+    def _limits(self, Y: Sparse) -> npt.NDArray[np.int64]:
+        """The most leaves of each label, int64 (n_labels,)."""
+        often = np.bincount(Y.indices, minlength=Y.shape[1]) >= self.min_instances
+        return np.where(often, self.overlap, 1)
 
     def _note_senses(self, model: Any, X: Sparse, Y: Sparse) -> SenseNotes | None:
         """What is typical of each sense; nothing without overlap, where there are no senses."""
@@ -294,6 +317,9 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         checked_count(self.overlap, "overlap")
         checked_count(self.rounds, "rounds", at_least=0)
         checked_count(self.keep_examples, "keep_examples", at_least=0)
+        checked_count(self.min_instances, "min_instances")
+        if not isinstance(self.tolerance, (int, float)) or not self.tolerance > 0:
+            raise ConfigError(f"tolerance must be a number > 0, got {self.tolerance!r}")
         if self.match_width is not None:
             checked_count(self.match_width, "match_width")
         checked_merge(self.merge)

@@ -155,7 +155,8 @@ def _most_similar(uses: sp.csr_array[Any], k: int) -> LabelArray:
     """The k instances of each slot with the largest similarity, best first."""
     indptr, instances = rows_of(uses)
     keep = np.empty(uses.nnz, bool)
-    top_counts(indptr, uses.data, k, keep)  # first, as sorting all would take longer
+    limits = np.full(uses.shape[0], k)
+    top_counts(indptr, uses.data, limits, keep)  # first, as sorting all would take longer
     ends = np.concatenate([[0], np.cumsum(keep)])[indptr]
     kept = sp.csr_array((uses.data[keep], instances[keep], ends), shape=uses.shape)
     return Predictions.from_csr(kept, k).labels

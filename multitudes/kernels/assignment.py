@@ -48,12 +48,13 @@ def count_reached(
 def top_counts(
     indptr,  # IN  int64 (n_labels + 1,)
     counts,  # IN  float32 (nnz,): positive
-    overlap,  # IN
-    keep,  # OUT bool (nnz,): the `overlap` largest of each row, ties to the earlier
+    limits,  # IN  int64 (n_labels,): how many of each row, from 1 up
+    keep,  # OUT bool (nnz,): the largest of each row, ties to the earlier
 ):
     """Mark the largest counts of each label."""
-    best = np.empty(overlap, np.int64)
+    best = np.empty(max(1, np.max(limits)) if len(limits) else 1, np.int64)
     for label in range(len(indptr) - 1):
+        overlap = limits[label]
         n_best = 0
         for edge in range(indptr[label], indptr[label + 1]):
             keep[edge] = False
@@ -179,7 +180,7 @@ def auction(
     clusters,  # IN  int32 (nnz,): ascending within a row
     counts,  # IN  float32 (nnz,): positive
     home,  # IN  int32 (n_labels,): a cluster; no more labels share one than it has places
-    overlap,  # IN  copies of a label at most
+    limits,  # IN  int64 (n_labels,): copies of each label at most, from 1 up
     offsets,  # IN  int64 (n_clusters + 1,): the places of each cluster, one or more where wanted
     order,  # IN  int32 (n_labels,): who bids first
     step,  # IN  float64 > 0: smallest rise of a bid
@@ -187,7 +188,7 @@ def auction(
     max_turns,  # IN  turns after which labels without a place go home
     held,  # OUT bool (nnz + n_labels,): the places won; nnz + i is label i at home without a count
 ):
-    """Place every label at least once and at most `overlap` times, for large summed counts.
+    """Place every label at least once and at most `limits` times, for large summed counts.
 
     Returns the number of turns: how often a label was asked to bid. Labels that outbid each other
     by small steps are what takes long, hence the doubling.
@@ -199,8 +200,9 @@ def auction(
     sizes = np.zeros(len(offsets) - 1, np.int64)
     prices = np.zeros(len(offsets) - 1, np.float64)
     n_held = np.zeros(n_labels, np.int64)
-    best = np.empty(overlap + 1, np.int64)
-    gains = np.empty(overlap + 1, np.float64)
+    most = np.max(limits) if n_labels > 0 else 1
+    best = np.empty(most + 1, np.int64)
+    gains = np.empty(most + 1, np.float64)
     queue = order.copy()  # a ring, in which a label waits at most once
     waits = np.ones(n_labels, np.bool_)
     first, n_waiting, n_turns = 0, n_labels, 0
@@ -221,7 +223,7 @@ def auction(
             n_bids = 1 if must else 0
             instead = -np.inf
         else:
-            wanted = overlap - n_held[label]
+            wanted = limits[label] - n_held[label]
             n_best = _best_gains(
                 indptr, clusters, counts, home, prices, held, label, best[: wanted + 1], gains
             )

@@ -308,11 +308,11 @@ def count_reached(Y: Array, matches: Array, assignment: Array) -> tuple[int, int
     return int(np.trace(Y.T @ (candidates > 0))), int(np.trace(Y.T @ candidates))
 
 
-def top_counts(counts: Array, overlap: int) -> Array:
+def top_counts(counts: Array, limits: list[int]) -> Array:
     """Bool (n_labels, n_clusters): the largest positive counts of each row, ties to the left."""
     keep = np.zeros(counts.shape, bool)
-    for row, kept in zip(counts, keep, strict=True):
-        best = np.argsort(-row, kind="stable")[:overlap]
+    for row, kept, limit in zip(counts, keep, limits, strict=True):
+        best = np.argsort(-row, kind="stable")[:limit]
         kept[best[row[best] > 0]] = True
     return keep
 
@@ -320,7 +320,7 @@ def top_counts(counts: Array, overlap: int) -> Array:
 def auction(
     counts: Array,
     home: list[int],
-    overlap: int,
+    limits: list[int],
     places: list[int],
     order: list[int],
     *,
@@ -345,7 +345,7 @@ def auction(
             free.append(home[label])
         gains = {k: float(counts[label, k]) - price(k) for k in free}
         free.sort(key=lambda k: -gains[k])
-        wanted = [k for k in free[: overlap - n_held] if gains[k] > 0]
+        wanted = [k for k in free[: limits[label] - n_held] if gains[k] > 0]
         if n_held == 0 and not wanted:
             wanted = free[:1]
         instead = max([gains[k] for k in free[len(wanted) :]], default=-math.inf)

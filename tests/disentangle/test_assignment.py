@@ -211,6 +211,13 @@ def test_input_is_left_as_it_was():
     assert (current != CURRENT).nnz == 0
 
 
+@pytest.mark.parametrize("cap", [None, 3, 4])
+def test_each_label_may_have_a_limit_of_its_own(cap):
+    counts = sparse([[3, 9, 5], [4, 4, 4], [0, 0, 2], [7, 8, 9]])
+    found = assign(counts, CURRENT, overlap=np.array([1, 3, 2, 2]), max_cluster_size=cap)
+    assert found.toarray().tolist() == [[0, 1, 0], [1, 1, 1], [0, 0, 1], [0, 1, 1]]
+
+
 # ---------------------------------------------------------------------- the default cap
 
 
@@ -231,6 +238,18 @@ def test_the_default_cap_always_has_room(n_labels, n_leaves):
 def test_an_overlap_that_is_no_positive_number_is_refused(overlap):
     with pytest.raises(ConfigError, match="overlap must be a whole number >= 1"):
         assign(sp.csr_array((4, 3)), CURRENT, overlap=overlap)
+
+
+@pytest.mark.parametrize("overlap", [[1, 2], [1.0, 1, 1, 1], [[1, 1, 1, 1]]])
+def test_limits_that_are_not_one_whole_number_per_label_are_refused(overlap):
+    with pytest.raises(ConfigError, match="or one for each of the 4 labels, got shape"):
+        assign(sp.csr_array((4, 3)), CURRENT, overlap=np.array(overlap))
+
+
+@pytest.mark.parametrize("wrong", [0, 4])
+def test_every_limit_is_checked(wrong):
+    with pytest.raises(ConfigError, match=f"overlap must be .* got {wrong}"):
+        assign(sp.csr_array((4, 3)), CURRENT, overlap=np.array([1, 2, wrong, 1]))
 
 
 def test_an_overlap_above_the_number_of_clusters_is_refused():

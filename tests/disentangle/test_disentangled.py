@@ -53,6 +53,34 @@ def test_labels_live_in_at_most_overlap_leaves(shop, tree_model):
         assert (tree.n_slots > tree.n_labels) == (overlap > 1)
 
 
+def test_labels_with_few_instances_keep_one_leaf(shop, tree_model):
+    X, Y = shop[:2]
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    tree = Disentangled(tree_model, min_instances=12).fit(X, Y).models_[0].tree_
+    copies = np.diff(tree.slots_of_label()[0])
+    assert (copies[counts < 12] == 1).all()
+    assert copies[counts >= 12].mean() > 1.9
+
+
+def test_the_tolerance_is_that_of_overlapping_trees_alone(shop, tree_model):
+    """The rankers differ with it, and the settings of the fitted model are those it was given."""
+    X, Y = shop[:2]
+    rough, exact = (Disentangled(tree_model, tolerance=t).fit(X, Y) for t in (9.0, 1.0))
+    assert rough.models_[0].solver is exact.models_[0].solver is None
+    again = clone(tree_model).set_params(tree=rough.models_[0].tree_).fit(X, Y)
+    assert not same_weights(rough.models_[0], again)
+    again.set_params(tree=exact.models_[0].tree_).fit(X, Y)
+    assert same_weights(exact.models_[0], again)
+    single = Disentangled(tree_model, overlap=1, tolerance=9.0).fit(X, Y).models_[0]
+    again.set_params(tree=single.tree_).fit(X, Y)
+    assert same_weights(single, again)
+
+
+def same_weights(a, b):
+    pairs = zip(a.levels_, b.levels_, strict=True)
+    return all(np.array_equal(x.entry_value, y.entry_value) for x, y in pairs)
+
+
 def test_the_bound_rises(fitted):
     (done,) = fitted.history_[0]
     assert done.bound_after >= done.bound_before
@@ -164,6 +192,9 @@ def test_labels_without_instances_keep_their_leaf(shop, tree_model):
         ({"rounds": -1}, "rounds must be a whole number >= 0"),
         ({"merge": "median"}, "merge must be one of"),
         ({"initial": "sorted"}, "initial must be one of"),
+        ({"min_instances": 0}, "min_instances must be a whole number >= 1, got 0"),
+        ({"tolerance": 0}, "tolerance must be a number > 0, got 0"),
+        ({"tolerance": "low"}, "tolerance must be a number > 0, got 'low'"),
         ({"max_cluster_size": 0}, "max_cluster_size must be a whole number >= 1"),
         ({"max_cluster_size": 1}, "max_cluster_size"),
     ],

@@ -38,13 +38,14 @@ def test_top_counts_equal_their_twin_with_ties_and_empty_rows(seed, overlap):
     counts = rng.integers(0, 4, (15, 8)) * (rng.random((15, 1)) < 0.8)
     matrix = sp.csr_array(counts.astype(np.float32))
     keep = np.empty(matrix.nnz, bool)
-    top_counts(matrix.indptr.astype(np.int64), matrix.data, overlap, keep)
+    limits = rng.integers(1, overlap + 1, len(counts))
+    top_counts(matrix.indptr.astype(np.int64), matrix.data, limits, keep)
     found = np.zeros(counts.shape, bool)
     found[matrix.nonzero()] = keep
-    np.testing.assert_array_equal(found, reference.top_counts(counts, overlap))
+    np.testing.assert_array_equal(found, reference.top_counts(counts, limits))
 
 
-def run_auction(counts, home, overlap, places, order, *, step, patience, max_turns):
+def run_auction(counts, home, limits, places, order, *, step, patience, max_turns):
     matrix = sp.csr_array(counts)
     held = np.empty(matrix.nnz + len(home), bool)
     turns = auction(
@@ -52,7 +53,7 @@ def run_auction(counts, home, overlap, places, order, *, step, patience, max_tur
         matrix.indices.astype(np.int32),
         matrix.data.astype(np.float32),
         np.array(home, np.int32),
-        overlap,
+        np.array(limits, np.int64),
         np.concatenate([[0], np.cumsum(places)]).astype(np.int64),
         np.array(order, np.int32),
         step,
@@ -77,8 +78,8 @@ def auction_problem(seed, *, largest, slack):
     home = rng.permutation(np.arange(n_labels) % n_clusters)
     places = np.bincount(home, minlength=n_clusters) + rng.integers(0, slack + 1, n_clusters)
     order = rng.permutation(n_labels)
-    overlap = int(rng.integers(1, n_clusters + 1))
-    return counts, home.tolist(), overlap, np.maximum(places, 1).tolist(), order.tolist()
+    limits = rng.integers(1, int(rng.integers(1, n_clusters + 1)) + 1, n_labels)
+    return counts, home.tolist(), limits.tolist(), np.maximum(places, 1).tolist(), order.tolist()
 
 
 @pytest.mark.parametrize("slack", [0, 1, 5])
@@ -107,6 +108,6 @@ def test_an_auction_cut_short_equals_its_twin_and_places_everyone(seed, max_turn
 def test_of_equal_bids_that_of_the_larger_label_gives_way():
     counts = np.array([[5, 0], [5, 0], [9, 0]])
     won, _ = run_auction(
-        *(counts, [1, 1, 1], 1, [2, 3], [0, 1, 2]), step=0.5, patience=99, max_turns=99
+        *(counts, [1, 1, 1], [1, 1, 1], [2, 3], [0, 1, 2]), step=0.5, patience=99, max_turns=99
     )
     assert won.tolist() == [[True, False], [False, True], [True, False]]
