@@ -51,6 +51,7 @@ def train(
             "--list-settings shows all. May be repeated.",
         ),
     ] = None,
+    groups: options.Groups = None,
     overlap: Annotated[
         int | None,
         typer.Option(
@@ -100,9 +101,10 @@ def train(
     check_target(model_folder)
     reading = Reading(format, read or [], on_error, quiet)
     with progress.shown(not quiet):
-        dataset, held_out = _split(reading.read(data), validation, seed)
+        whole = reading.read(data, group_labels=groups)
+        dataset, held_out = _split(whole, validation, seed, from_groups=groups is not None)
         started = time.perf_counter()
-        tagger.fit_dataset(dataset)
+        tagger.fit_dataset(dataset, from_groups=True if groups is not None else None)
         seconds = time.perf_counter() - started
         tagger.save(model_folder)
         reports = _reports(tagger, dataset, held_out, test, reading)
@@ -112,14 +114,26 @@ def train(
         _show(tagger, dataset, model_folder, seconds, reports, quiet=quiet)
 
 
-def _split(dataset: Dataset, validation: float | None, seed: int) -> tuple[Dataset, Dataset | None]:
+def _split(
+    dataset: Dataset, validation: float | None, seed: int, *, from_groups: bool
+) -> tuple[Dataset, Dataset | None]:
     if validation is None:
         return dataset, None
     from multitudes.data import split
+    from multitudes.data.grouping import without_groups_of
 
     if not 0 < validation < 1:
         raise ConfigError(f"--validation must be a share between 0 and 1, got {validation}")
-    return split(dataset, test_size=validation, seed=seed)
+    if not from_groups:
+        return split(dataset, test_size=validation, seed=seed)
+    if not dataset.Y.nnz:
+        raise ConfigError(
+            "--validation needs instances whose own labels are known, and with --groups these "
+            "have none: evaluate on labelled data with --test"
+        )
+    # Whole groups, so that none is learned from without some of its instances.
+    train, held_out = split(dataset, test_size=validation, by="group", seed=seed)
+    return without_groups_of(train, held_out), held_out
 
 
 def _reports(
@@ -147,6 +161,8 @@ def _show_json(
         "n_labels": dataset.n_labels,
         "seconds": seconds,
     }
+    if tagger.group_report_ is not None:
+        result["groups"] = tagger.group_report_.to_dict()
     show_json(result | {name: report.to_dict() for name, report in reports.items()})
 
 
@@ -163,6 +179,8 @@ def _show(
 
     if not quiet:
         remark(f"{dataset!r}\nmodel: {tagger.choice_}")
+        if tagger.group_report_ is not None:
+            remark(str(tagger.group_report_))
         remark(f"trained in {seconds:.1f} s, saved to {folder}")
     for name, report in reports.items():
         typer.echo(f"{name}:")
@@ -173,10 +191,12 @@ def show_settings(model: str, *, json: bool) -> None:
     """All settings of a preset, from the Config classes."""
     from multitudes.cli.show import console, show_json, table
     from multitudes.tagger import describe_settings
+    from multitudes.tagger.group_settings import describe_group_settings
     from multitudes.tagger.presets import preset
 
     chosen = preset("xr-linear" if model == "auto" else model)
     rows = describe_settings(chosen.make_full_model(), chosen.make_features())
+    rows += describe_group_settings()
     if json:
         show_json([{"name": n, "default": value, "help": doc} for n, value, doc in rows])
         return

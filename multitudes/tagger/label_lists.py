@@ -29,7 +29,7 @@ def label_matrix(
     Y : CSR (n_instances, n_labels), float32
     label_names : list of str
     """
-    rows = [_checked_row(row, number) for number, row in enumerate(labels)]
+    rows = [checked_row(row, f"labels[{number}]") for number, row in enumerate(labels)]
     names = sorted({name for row in rows for name in row})
     if label_names is not None:
         names = list(label_names)
@@ -46,17 +46,17 @@ def label_matrix(
     return sp.csr_array((ones, indices, indptr), shape=(len(rows), len(names))), names
 
 
-def _checked_row(row: Any, number: int) -> list[str]:
+def checked_row(row: Any, where: str) -> list[str]:
+    """A list of label names; `where` names it in messages."""
     if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__"):
         raise DataError(
-            f"labels[{number}] must be a list of label names, got {row!r}: "
-            "for a single label write [label]"
+            f"{where} must be a list of label names, got {row!r}: for a single label write [label]"
         )
     names = list(row)
     for name in names:
         if not isinstance(name, str):
             raise DataError(
-                f"labels[{number}] holds {name!r} ({type(name).__name__}); label names are str: "
+                f"{where} holds {name!r} ({type(name).__name__}); label names are str: "
                 "convert ids with str(), or pass a CSR matrix and label_names"
             )
     return names

@@ -116,18 +116,19 @@ def describe_settings(model: Any, features: Any) -> list[tuple[str, Any, str]]:
     ]
 
 
-def settings_of(estimator: Any, prefix: str = "") -> dict[str, Setting]:
-    """Full name -> Setting of an estimator; empty for one without ``get_params``."""
+def settings_of(estimator: Any, prefix: str = "", *, wrapped: bool = True) -> dict[str, Setting]:
+    """Full name -> Setting of an estimator, and of one it wraps; empty without ``get_params``."""
     if not hasattr(estimator, "get_params"):
         return {}
-    return {prefix + name: setting for name, setting in _settings(estimator)}
+    return {prefix + name: setting for name, setting in _settings(estimator, wrapped=wrapped)}
 
 
-def _settings(estimator: Any) -> Iterator[tuple[str, Setting]]:
+def _settings(estimator: Any, *, wrapped: bool) -> Iterator[tuple[str, Setting]]:
     hints = _hints(type(estimator))
     for name, value in estimator.get_params(deep=False).items():
         if _is_estimator(value):
-            yield from _settings(value)
+            if wrapped:
+                yield from _settings(value, wrapped=True)
             continue
         kinds = typing.get_args(hints.get(name)) or (hints.get(name),)
         configs = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Config)]

@@ -9,17 +9,19 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.data import Dataset
 from multitudes.disentangle import ambiguous
 from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
-from multitudes.features import PassThrough, TfidfFeatures
+from multitudes.groups.grouped_dataset import groups_to_learn
 from multitudes.store import State, Storable, build, load, save
+from multitudes.tagger.assembly import Wishes, assemble, check_wishes
+from multitudes.tagger.group_lists import Group, grouped_texts
+from multitudes.tagger.group_report import GroupReport
 from multitudes.tagger.label_lists import label_matrix
-from multitudes.tagger.overlap import asks_for_overlap, preset_model
-from multitudes.tagger.presets import AUTO, PRESETS, choose, preset
+from multitudes.tagger.presets import AUTO
 from multitudes.tagger.senses import (
     AmbiguousLabel,
     WordSense,
@@ -27,16 +29,9 @@ from multitudes.tagger.senses import (
     typical_texts,
     word_sense,
 )
-from multitudes.tagger.settings import (
-    FEATURES_PREFIX,
-    apply_settings,
-    check_names,
-    set_where_known,
-    settings_of,
-)
 from multitudes.tagger.update import Updates
 from multitudes.tagger.word_explanation import WordExplanation
-from multitudes.types import Model, Predictions, Sparse
+from multitudes.types import Predictions, Sparse
 
 BATCH = 4096  # instances scored at a time: enough to fill the threads, little memory
 SEARCHED_NAMES = 20_000  # label names compared with a misspelt one: more would take seconds
@@ -62,7 +57,8 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         that comes as X, `PassThrough` with rows scaled to length 1, as TF-IDF rows are.
     settings : mapping, optional
         Settings by name, e.g. ``{"branching": 8, "features.min_df": 2}``. With
-        ``{"overlap": 2}`` a label of a tree preset may live in two leaves (`Disentangled`).
+        ``{"overlap": 2}`` a label of a tree preset may live in two leaves (`Disentangled`);
+        ``groups.n_steps`` and its kin say how labels of groups are assigned (`Eagle`).
     seed : int
         Same seed, same tagger.
     n_threads : int, optional
@@ -84,6 +80,8 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         Which model was taken, and why.
     examples_ : dict of int to str
         Shortened training texts, by row, that `senses` shows; with overlap only.
+    group_report_ : GroupReport or None
+        How labels of groups were assigned to instances, for a tagger that learned from groups.
 
     Examples
     --------
@@ -115,19 +113,7 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         Which features and, with "auto", which model will be used depends on the data: a setting
         of any that may be is let through here.
         """
-        models = [self.model]
-        if isinstance(self.model, str):
-            names = PRESETS if self.model == AUTO else [self.model]
-            models = [preset(name).make_full_model() for name in names]
-        features = (
-            [self.features] if self.features is not None else [TfidfFeatures(), PassThrough()]
-        )
-        known = {name for model in models for name in settings_of(model)}
-        known |= {name for some in features for name in settings_of(some, FEATURES_PREFIX)}
-        settings = self.settings or {}
-        if isinstance(self.model, str):
-            preset_model(preset("xr-linear" if self.model == AUTO else self.model), settings)
-        check_names(settings, known)
+        check_wishes(self._wishes())
 
     def fit(
         self,
@@ -148,22 +134,59 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         Y, names = label_matrix(labels, label_names)
         return self.fit_dataset(Dataset(Y=Y, texts=texts, label_names=names))
 
-    def fit_dataset(self, dataset: Dataset) -> Self:
-        """Learn from a Dataset, of texts or of features."""
-        if not len(dataset) or not dataset.Y.nnz:
+    def fit_dataset(self, dataset: Dataset, *, from_groups: bool | None = None) -> Self:
+        """Learn from a Dataset, of texts or of features.
+
+        Parameters
+        ----------
+        dataset : Dataset
+        from_groups : bool, optional
+            Whether to learn from the labels of groups, through `Eagle`; by default where groups
+            have labels and instances have none. Then the labels of an instance that is in a group
+            are compared with those that it was given, in `group_report_`; one that is in no group
+            is learned from as it is.
+        """
+        if from_groups is None:
+            from_groups = dataset.group_labels is not None and not dataset.Y.nnz
+        if not len(dataset) or not (from_groups or dataset.Y.nnz):
             raise DataError(
                 f"there is nothing to learn from: {dataset!r}; at least one instance needs a label"
             )
-        model, features, choice = self._make(dataset)
+        grouped = groups_to_learn(dataset) if from_groups else None
+        model, features, choice = assemble(self._wishes(), dataset, from_groups=from_groups)
         takes_texts = dataset.texts is not None
+        self.group_report_ = None
         with progress.shown(self.verbose):
             X = features.fit_transform(dataset.texts if takes_texts else dataset.X)
-            model.fit(X, dataset.Y)
+            if grouped is None:
+                model.fit(X, dataset.Y)
+            else:
+                eagle = model.fit(X, *grouped)
+                self.group_report_ = GroupReport.of(dataset, *grouped, eagle.imputation_.Y)
+                model = eagle.model_  # all that tags texts; how it was taught is in the report
         names = dataset.label_names or [str(label) for label in range(dataset.n_labels)]
         self._set_learned(model, features, names, choice)
         self.takes_texts_, self.feature_names_ = takes_texts, dataset.feature_names
         self.examples_ = {} if dataset.texts is None else typical_texts(model, dataset.texts)
         return self
+
+    def fit_groups(
+        self,
+        texts: Sequence[str],
+        groups: Sequence[Group | Sequence[Group] | None],
+        group_labels: Mapping[Group, Sequence[str]],
+    ) -> Self:
+        """Learn from texts whose labels are known for groups of them only.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        groups : sequence of ids, or of lists of ids
+            The group of each text; None or an empty list for a text in no group.
+        group_labels : mapping of id to sequence of str
+            The label names of each group; a name listed twice counts twice.
+        """
+        return self.fit_dataset(grouped_texts(texts, groups, group_labels), from_groups=True)
 
     def predict(
         self, texts: Any, *, top_k: int = 5, threshold: float | None = None
@@ -290,6 +313,7 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
                 "seed": self.seed,
                 "choice": self.choice_,
                 "takes_texts": self.takes_texts_,
+                "groups": None if self.group_report_ is None else self.group_report_.to_dict(),
             },
             arrays,
             strings=strings,
@@ -311,45 +335,15 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         )
         tagger._set_learned(model, features, state.strings["labels"], config["choice"])
         tagger.takes_texts_ = bool(config["takes_texts"])
+        groups = config.get("groups")  # older folders have none
+        tagger.group_report_ = None if groups is None else GroupReport.from_dict(groups)
         tagger.feature_names_ = state.strings.get("feature_names")
         rows, examples = state.arrays.get("example_rows"), state.strings.get("examples", ())
         tagger.examples_ = {} if rows is None else dict(zip(rows.tolist(), examples, strict=True))
         return tagger
 
-    def _make(self, dataset: Dataset) -> tuple[Any, Any, str]:
-        """Unfitted (model, features, why this model)."""
-        settings = dict(self.settings or {})
-        if isinstance(self.model, str):
-            name, reason = self._preset_name(dataset)
-            model, settings = preset_model(preset(name), settings)
-            features = preset(name).make_features()
-        else:
-            if not isinstance(self.model, Model):
-                raise ConfigError(
-                    f"model must be a preset's name or an estimator with fit and predict, "
-                    f"got {self.model!r}"
-                )
-            model, reason = clone(self.model), f"{type(self.model).__name__}, as given"
-            features = preset("xr-linear").make_features()
-        if self.features is not None:
-            features = clone(self.features)
-        elif dataset.texts is None:
-            features = PassThrough(normalize=True)
-        if isinstance(self.model, str):  # an estimator that was handed over brings its own seed
-            set_where_known(model, "seed", self.seed)
-        if self.n_threads is not None:
-            set_where_known(model, "n_threads", self.n_threads)
-            set_where_known(features, "n_threads", self.n_threads)
-        apply_settings(model, features, settings)
-        return model, features, reason
-
-    def _preset_name(self, dataset: Dataset) -> tuple[str, str]:
-        """(preset, why this one)."""
-        if self.model != AUTO:
-            return self.model, f"{self.model}, as asked for"
-        if asks_for_overlap(self.settings or {}):
-            return "xr-linear", "xr-linear, because labels can share leaves only in a tree"
-        return choose(len(dataset), dataset.n_labels)
+    def _wishes(self) -> Wishes:
+        return Wishes(self.model, self.features, self.settings or {}, self.seed, self.n_threads)
 
     def _label_id(self, label: str) -> int:
         if label not in self.labels_:

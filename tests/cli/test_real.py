@@ -30,3 +30,17 @@ def test_features_in_the_sparse_format(cli, shared_data, tmp_path):
     assert trained.json["test"]["values"]["P@1"] > 0.55
     predicted = cli("predict", model, folder / "test.txt.xz", "-k", 1)
     assert len(predicted.out.splitlines()) == 2_515
+
+
+def test_titles_whose_labels_are_known_for_groups(cli, shared_data, tmp_path):
+    folder = shared_data("eurlex-titles")
+    made = cli("group", folder, "--random", 4, "-o", tmp_path, "--keep-labels", "--diagnose", "-q")
+    assert "4,258 groups of 4.0 instances" in made.out
+    trained = cli(
+        "train", tmp_path / "known.jsonl", "--groups", tmp_path / "groups.jsonl",
+        "-o", tmp_path / "model", "-m", "xr-linear", "--test", folder, "--json", "-q",
+    )  # fmt: skip
+    groups = trained.json["groups"]
+    assert groups["accuracy"] > 0.7
+    assert groups["chance"] == pytest.approx(0.256, abs=0.01)
+    assert trained.json["test"]["values"]["P@1"] > 0.83

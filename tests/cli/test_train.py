@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import json
+import re
 
+import pytest
+
+from multitudes.cli import main
 from multitudes.tagger import Tagger
 
 
@@ -121,3 +125,70 @@ def test_same_seed_same_model(cli, train_file, tmp_path):
         manifest = json.loads((tmp_path / name / "manifest.json").read_text())
         files.append(manifest["files"])
     assert files[0] == files[1]
+
+
+@pytest.fixture(scope="module")
+def grouped(tmp_path_factory, train_file):
+    folder = tmp_path_factory.mktemp("grouped")
+    with pytest.raises(SystemExit):
+        main(["group", str(train_file), "--random", "3", "-o", str(folder), "--keep-labels", "-q"])
+    return folder
+
+
+def test_groups_teach_a_model(cli, grouped, test_file, tmp_path):
+    result = cli(
+        "train", grouped / "instances.jsonl", "--groups", grouped / "groups.jsonl",
+        "-o", tmp_path / "m", "-m", "xr-linear", "--test", test_file,
+    )  # fmt: skip
+    assert result.code == 0
+    assert "xr-linear, as asked for; taught by groups" in result.err
+    assert "40 groups of 3.0 instances" in result.err
+    assert "labels assigned to instances: " in result.err
+    assert "by chance" not in result.err
+    tagger = Tagger.load(tmp_path / "m", verify=True)
+    assert tagger.predict(["juicy apple orchard"], top_k=1)[0][0].label == "fruit"
+
+
+def test_known_labels_are_compared_with_the_assigned_ones(cli, grouped, tmp_path):
+    arguments = (
+        "train", grouped / "known.jsonl", "--groups", grouped / "groups.jsonl",
+        "-o", tmp_path / "m", "-m", "xr-linear",
+    )  # fmt: skip
+    assert "instances whose own are known: " in cli(*arguments).err
+    report = cli(*arguments, "--json", "--validation", 0.25).json
+    assert report["groups"]["accuracy"] > report["groups"]["chance"]
+    assert report["groups"]["empty"] == 0
+    assert report["groups"]["memberships"] == report["n_instances"] == 90
+    assert report["validation"]["n_instances"] == 30
+
+
+@pytest.mark.parametrize(
+    ("instances", "groups", "message"),
+    [
+        ('{"text": "a", "group": "x"}', '{"group": "g", "labels": ["l"]}', "data.jsonl:1: .*'x'"),
+        ('{"text": "a"}', '{"group": "g", "labels": ["l"]}', "no instance names a group"),
+        ('{"text": "a", "group": "g"}', '{"group": "g", "labels": []}', "lists a label"),
+        ('{"text": "a", "group": "g"}', '{"group": "g", "labels": {"l": -1}}', "is not a list"),
+        ('{"text": "a", "group": "g"}', '{"group": "g", "labels": [NaN]}', "groups.jsonl:1: "),
+        ('{"text": "a", "group": "g"}', "", "is empty"),
+    ],
+)
+def test_groups_that_cannot_be_learned_from(cli, tmp_path, instances, groups, message):
+    (tmp_path / "data.jsonl").write_text(instances + "\n")
+    (tmp_path / "groups.jsonl").write_text(groups)
+    result = cli(
+        "train", tmp_path / "data.jsonl", "--groups", tmp_path / "groups.jsonl",
+        "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert result.code == 3
+    assert re.search(message, result.err)
+    assert not (tmp_path / "m").exists()
+
+
+def test_validation_needs_labels_of_instances(cli, grouped, tmp_path):
+    result = cli(
+        "train", grouped / "instances.jsonl", "--groups", grouped / "groups.jsonl",
+        "-o", tmp_path / "m", "--validation", 0.2,
+    )  # fmt: skip
+    assert result.code == 2
+    assert "--validation needs instances whose own labels are known" in result.err

@@ -1,0 +1,100 @@
+"""Model and features of a tagger, put together from its settings and the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from sklearn.base import clone
+
+from multitudes.data import Dataset
+from multitudes.errors import ConfigError
+from multitudes.features import PassThrough, TfidfFeatures
+from multitudes.tagger.group_settings import (
+    check_unused,
+    group_settings,
+    in_eagle,
+    split_settings,
+)
+from multitudes.tagger.overlap import asks_for_overlap, preset_model
+from multitudes.tagger.presets import AUTO, PRESETS, choose, preset
+from multitudes.tagger.settings import (
+    FEATURES_PREFIX,
+    apply_settings,
+    check_names,
+    set_where_known,
+    settings_of,
+)
+from multitudes.types import Model
+
+
+class Wishes(NamedTuple):
+    """The parameters of a `Tagger` that say what it is made of."""
+
+    model: str | Any
+    features: Any
+    settings: Mapping[str, Any]
+    seed: int
+    n_threads: int | None
+
+
+def check_wishes(wishes: Wishes) -> None:
+    """Refuse an unknown model or setting at once, before any data is read.
+
+    Which features and, with "auto", which model will be used depends on the data: a setting of
+    any that may be is let through here.
+    """
+    models = [wishes.model]
+    if isinstance(wishes.model, str):
+        names = PRESETS if wishes.model == AUTO else [wishes.model]
+        models = [preset(name).make_full_model() for name in names]
+    features = (
+        [wishes.features] if wishes.features is not None else [TfidfFeatures(), PassThrough()]
+    )
+    known = {name for model in models for name in settings_of(model)}
+    known |= {name for some in features for name in settings_of(some, FEATURES_PREFIX)}
+    known |= group_settings().keys()
+    if isinstance(wishes.model, str):
+        chosen = preset("xr-linear" if wishes.model == AUTO else wishes.model)
+        preset_model(chosen, wishes.settings)
+    check_names(wishes.settings, known)
+
+
+def assemble(wishes: Wishes, dataset: Dataset, *, from_groups: bool) -> tuple[Any, Any, str]:
+    """Unfitted (model, features, why this model); the model in `Eagle` if groups teach it."""
+    settings, of_groups = split_settings(wishes.settings)
+    if isinstance(wishes.model, str):
+        name, reason = _preset_name(wishes, dataset)
+        model, settings = preset_model(preset(name), settings)
+        features = preset(name).make_features()
+    else:
+        if not isinstance(wishes.model, Model):
+            raise ConfigError(
+                f"model must be a preset's name or an estimator with fit and predict, "
+                f"got {wishes.model!r}"
+            )
+        model, reason = clone(wishes.model), f"{type(wishes.model).__name__}, as given"
+        features = preset("xr-linear").make_features()
+    if wishes.features is not None:
+        features = clone(wishes.features)
+    elif dataset.texts is None:
+        features = PassThrough(normalize=True)
+    if not from_groups:
+        check_unused(model, of_groups)
+    whole = in_eagle(model, of_groups) if from_groups else model
+    if isinstance(wishes.model, str):  # an estimator that was handed over brings its own seed
+        set_where_known(whole, "seed", wishes.seed)
+    if wishes.n_threads is not None:
+        set_where_known(whole, "n_threads", wishes.n_threads)
+        set_where_known(features, "n_threads", wishes.n_threads)
+    apply_settings(model, features, settings)
+    return whole, features, f"{reason}; taught by groups" if from_groups else reason
+
+
+def _preset_name(wishes: Wishes, dataset: Dataset) -> tuple[str, str]:
+    """(preset, why this one)."""
+    if wishes.model != AUTO:
+        return wishes.model, f"{wishes.model}, as asked for"
+    if asks_for_overlap(wishes.settings):
+        return "xr-linear", "xr-linear, because labels can share leaves only in a tree"
+    return choose(len(dataset), dataset.n_labels)
