@@ -123,7 +123,8 @@ def check_groups(groups: Sparse | None, group_labels: Sparse | None) -> None:
                 f"{row} and group {column}"
             )
     if group_labels is not None:
-        bad = (group_labels.data < 0) | (group_labels.data != np.rint(group_labels.data))
+        counts = group_labels.data
+        bad = (counts < 0) | (counts != np.rint(counts)) | np.isinf(counts)
         if bad.any():
             row, column, value = _first(group_labels, bad)
             raise DataError(
