@@ -46,19 +46,20 @@ class Rule:
         Further instances get a label if they score less than this below the last one chosen.
     use_counts : bool
         A label that a group lists c times goes to c instances; otherwise to one.
-    temperature : float or None
-        Divide labels among all instances by a softmax of score / temperature; None chooses.
+    soft : bool
+        Divide labels among all instances by a softmax of score / temperature, instead of choosing.
+    temperature : float
     """
 
     margin: float = 0.0
     use_counts: bool = False
-    temperature: float | None = None
+    soft: bool = False
+    temperature: float = 0.1
 
     def __post_init__(self) -> None:
         if not (_is_number(self.margin) and 0 <= self.margin < np.inf):
             raise ConfigError(f"margin must be a number >= 0, got {self.margin!r}")
-        soft = self.temperature is not None
-        if soft and not (_is_number(self.temperature) and 0 < self.temperature < np.inf):  # type: ignore[operator]
+        if not (_is_number(self.temperature) and 0 < self.temperature < np.inf):
             raise ConfigError(f"temperature must be a number > 0, got {self.temperature!r}")
 
 
@@ -97,7 +98,7 @@ def _choose(candidates: Candidates, block: Block, scores: FloatArray, rule: Rule
         candidates.group_indptr, candidates.members, group, wanted, rule.margin, scores,
         np.empty(candidates.largest_group, bool), instances, counts, gaps,
     )  # fmt: skip
-    if rule.temperature is None:
+    if not rule.soft:
         return Choice(instances[:n_chosen].copy(), np.ones(n_chosen, np.float32), counts, gaps)
     shares = np.empty(block.n_places, np.float32)
     share_out(candidates.group_indptr, group, rule.temperature, scores, shares)

@@ -150,7 +150,7 @@ def checked_candidates(
         by_group.indices.astype(np.int32, copy=False),
         by_label.indptr.astype(np.int64),
         by_label.indices.astype(np.int32, copy=False),
-        by_label.data.astype(np.int32),
+        np.minimum(by_label.data, np.iinfo(np.int32).max // 2).astype(np.int32),
         GroupCounts.of(groups, group_labels),
     )
 

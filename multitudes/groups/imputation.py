@@ -64,7 +64,7 @@ def impute(
     """
     X = checked_instances(X)
     candidates = checked_candidates(groups, group_labels, n_instances=X.shape[0])
-    rule = Rule(margin, use_counts, temperature if soft else None)
+    rule = Rule(margin, use_counts, soft, temperature)
     learner = embedder(X, groups, candidates, n_steps=n_steps, step=step, contrast=contrast)
     return assign(
         candidates, lambda block: learner.cosines(candidates, block), rule, n_threads=n_threads

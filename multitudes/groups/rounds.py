@@ -19,6 +19,9 @@ from multitudes.groups.candidates import Block, Candidates
 from multitudes.kernels.group_assignment import place_scores
 from multitudes.types import FloatArray, IntArray, Sparse
 
+# What a round's scores count for in the next round's mean. Different folds err differently, so a
+# mean is better than the last round alone; but the first rounds know least.
+FADING = 0.5
 # Labels that a model without `score_pairs` is asked for.
 LISTED = 1000
 
@@ -39,7 +42,7 @@ class Round(NamedTuple):
 
 
 class Rounds:
-    """Impute again and again, by the mean over rounds of what the models say.
+    """Impute again and again, by a mean over rounds of what the models say.
 
     Parameters
     ----------
@@ -60,7 +63,7 @@ class Rounds:
     ) -> None:
         self.candidates, self.start, self.rule, self.pairs = candidates, start, rule, pairs
         self._total = np.zeros(pairs.nnz, np.float32)
-        self._times = np.zeros(pairs.nnz, np.int32)
+        self._weight = np.zeros(pairs.nnz, np.float32)
 
     def impute(
         self, model: Any, X: Any, Y: Sparse, folds: IntArray, *, n_threads: int | None = None
@@ -79,10 +82,12 @@ class Rounds:
         """
         scores = cross_fit(model, X, Y, self.pairs, folds)
         known = ~np.isnan(scores)
+        self._total *= FADING
+        self._weight *= FADING
         self._total[known] += scores[known]
-        self._times += known
+        self._weight += known
         mean = np.full(len(scores), np.nan, np.float32)
-        np.divide(self._total, self._times, out=mean, where=self._times > 0)
+        np.divide(self._total, self._weight, out=mean, where=self._weight > 0)
         parts: Any = (mean, self.pairs.indices, self.pairs.indptr)
         by_label = sp.csr_array(parts, shape=self.pairs.shape).tocsc()
         return assign(

@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+# Scores that differ by less are equal but for rounding: the smaller instance goes first. Members of
+# a label's only group of two are equally close to their own sum, for one.
+TIE = 1e-6
+
 
 @njit(nogil=True, cache=True)
 def choose_members(
@@ -34,7 +38,7 @@ def choose_members(
         for _ in range(min(wanted[p], size)):
             best = -1
             for m in range(size):
-                if not is_chosen[m] and (best < 0 or score[at + m] > score[at + best]):
+                if not is_chosen[m] and (best < 0 or score[at + m] > score[at + best] + TIE):
                     best = m
             is_chosen[best] = True
             last = score[at + best]
@@ -45,7 +49,7 @@ def choose_members(
                 chosen[out] = members[first + m]
                 out += 1
             else:
-                gap[p] = min(gap[p], last - score[at + m])
+                gap[p] = min(gap[p], max(last - score[at + m], np.float32(0)))
         counts[p] = out - begin
         at += size
     return out

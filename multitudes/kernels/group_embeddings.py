@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.compiling import inner
+from multitudes.kernels.group_assignment import TIE
 from multitudes.kernels.rows import add_row, clear_row, dot_row
 
 # A sum of rows is zero where its squared length is at most this part of what it could have been.
@@ -110,7 +111,7 @@ def find_closest(x, start, n_groups, instance, product, closest):
         for s in range(start[p], start[p + 1]):
             length = x.lengths[instance[s]]
             cosine = product[s] / length if length > 0 else np.float32(0)
-            if best < 0 or cosine > best_cosine:
+            if best < 0 or cosine > best_cosine + TIE:
                 best = s
                 best_cosine = cosine
         changed += closest[p] != best
