@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from multitudes import progress
 from multitudes.data.group_counts import GroupCounts
 from multitudes.data.grouping import check_groups
 from multitudes.errors import DataError
@@ -95,8 +96,18 @@ class Candidates:
         ]
         # A popular label is a block of its own: the large ones first, so that none is left over.
         order = sorted(range(len(blocks)), key=lambda b: (-blocks[b].n_places, b))
-        with ThreadTeam(n_threads) as team:
-            done = team.map(lambda b: work(blocks[b]), order)
+        total = float(places[-1])
+        with (
+            progress.track("imputing labels", total, "places") as task,
+            ThreadTeam(n_threads) as team,
+        ):
+
+            def one(b: int) -> Result:
+                result = work(blocks[b])
+                task.advance(blocks[b].n_places)
+                return result
+
+            done = team.map(one, order)
         return [result for _, result in sorted(zip(order, done, strict=True), key=lambda r: r[0])]
 
 

@@ -117,7 +117,8 @@ class Embedder:
             self.x, candidates.group_indptr, candidates.members,
             candidates.label_indptr[block.start : block.stop + 1] - pairs.start,
             candidates.pair_group[pairs], block.start, self.n_steps, self.step,
-            np.zeros(self.n_features, np.float32), cosine, coefficient,
+            np.zeros(self.n_features, np.float32), np.zeros(self.n_features, np.uint32),
+            cosine, coefficient,
         )  # fmt: skip
         return cosine, coefficient
 

@@ -57,7 +57,8 @@ def _rows(X: Any) -> SparseRows | FloatArray:
     if not is_sparse:
         dense: FloatArray = X
         return dense
-    return SparseRows(X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data)
+    columns = X.indices.astype(np.int32, copy=False).view(np.uint32)
+    return SparseRows(X.indptr.astype(np.int64), columns, X.data)
 
 
 def _lengths(X: Any) -> FloatArray:

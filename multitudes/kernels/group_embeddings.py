@@ -13,15 +13,42 @@ the other; an instance that is in two of them has two places.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
 from multitudes.kernels.compiling import inner
 from multitudes.kernels.group_assignment import TIE
-from multitudes.kernels.rows import add_row, clear_row, dot_row
+from multitudes.kernels.rows import add_row, clear_row, dot_row, gather_rows, n_stored
 
 # A sum of rows is zero where its squared length is at most this part of what it could have been.
 CANCELLED = 1e-10
+# Values of a label's rows up to which they are copied to lie together; a label with more would not
+# stay in the cache, and copies would take memory.
+GATHERED = 1 << 18
+
+
+class Places(NamedTuple):
+    """The places of one label.
+
+    Parameters
+    ----------
+    rows : SparseRows, or float32 array
+    row : int32 array (n_places,)
+        The row of each place.
+    lengths, shift, shift_square
+        As of `ShiftedRows`, of each place.
+    start : int64 array (n_groups + 1,)
+        Where each group's places begin.
+    """
+
+    rows: Any
+    row: Any
+    lengths: Any
+    shift: Any
+    shift_square: Any
+    start: Any
 
 
 @inner
@@ -38,79 +65,77 @@ def list_places(group_indptr, members, groups, instance, start):
 
 
 @inner
-def products(x, instance, n, total, n_summed, sum_shift, out):
-    """Multiply the row of each place with total, both without the mean row (OUT out).
+def products(x, total, n_summed, sum_shift, out):
+    """Multiply the row of each place with total, both shifted (OUT out).
 
     `total` is a sum of `n_summed` rows whose shifts add up to `sum_shift`.
     """
-    constant = n_summed * x.shift_square - sum_shift
-    for s in range(n):
-        i = instance[s]
-        out[s] = dot_row(x.rows, i, total) + (constant - n_summed * x.shift[i])
+    constant = np.float32(n_summed * x.shift_square - sum_shift)
+    times = np.float32(n_summed)
+    for s in range(x.row.size):
+        out[s] = dot_row(x.rows, x.row[s], total) + (constant - times * x.shift[s])
 
 
 @inner
-def sum_all(x, instance, n, total, product):
+def sum_all(x, total, product):
     """Products of all places with the unit sum of all places; returns the sum's length, or 0."""
     reach = 0.0
     sum_shift = 0.0
-    for s in range(n):
-        add_row(x.rows, instance[s], total)
-        reach += x.lengths[instance[s]]
-        sum_shift += x.shift[instance[s]]
-    products(x, instance, n, total, n, sum_shift, product)
+    for s in range(x.row.size):
+        add_row(x.rows, x.row[s], total)
+        reach += x.lengths[s]
+        sum_shift += x.shift[s]
+    products(x, total, x.row.size, sum_shift, product)
     square = 0.0
-    for s in range(n):
-        clear_row(x.rows, instance[s], total)
+    for s in range(x.row.size):
+        clear_row(x.rows, x.row[s], total)
         square += product[s]
     if square <= CANCELLED * reach * reach:
-        for s in range(n):
+        for s in range(x.row.size):
             product[s] = 0
         return 0.0
     length = np.sqrt(square)
-    for s in range(n):
+    for s in range(x.row.size):
         product[s] /= length
     return length
 
 
 @inner
-def start_somewhere(x, label, start, instance, n, total, product):
+def start_somewhere(x, label, total, product):
     """Where the sum of all places cancels: start from one of them; returns its place, or -1.
 
     It is a member of the first group that has features, by the label's number: labels that only
     ever occur together then start from different members.
     """
-    for p in range(start.size - 1):
+    for p in range(x.start.size - 1):
         filled = 0
-        for s in range(start[p], start[p + 1]):
-            filled += x.lengths[instance[s]] > 0
+        for s in range(x.start[p], x.start[p + 1]):
+            filled += x.lengths[s] > 0
         if filled == 0:
             continue
         skip = label % filled
-        for s in range(start[p], start[p + 1]):
-            if x.lengths[instance[s]] > 0:
+        for s in range(x.start[p], x.start[p + 1]):
+            if x.lengths[s] > 0:
                 if skip == 0:
-                    add_row(x.rows, instance[s], total)
-                    sum_shift = np.float64(x.shift[instance[s]])
-                    products(x, instance, n, total, 1, sum_shift, product)
-                    clear_row(x.rows, instance[s], total)
-                    for other in range(n):
-                        product[other] /= x.lengths[instance[s]]
+                    add_row(x.rows, x.row[s], total)
+                    products(x, total, 1, np.float64(x.shift[s]), product)
+                    clear_row(x.rows, x.row[s], total)
+                    for other in range(x.row.size):
+                        product[other] /= x.lengths[s]
                     return s
                 skip -= 1
     return -1
 
 
 @inner
-def find_closest(x, start, n_groups, instance, product, closest):
+def find_closest(x, product, closest):
     """The place of each group that is closest by cosine (OUT closest); how many are new."""
     changed = 0
-    for p in range(n_groups):
+    for p in range(x.start.size - 1):
         best = -1
         best_cosine = np.float32(0)
-        for s in range(start[p], start[p + 1]):
-            length = x.lengths[instance[s]]
-            cosine = product[s] / length if length > 0 else np.float32(0)
+        for s in range(x.start[p], x.start[p + 1]):
+            cosine = product[s] / x.lengths[s] if x.lengths[s] > 0 else np.float32(0)
             if best < 0 or cosine > best_cosine + TIE:
                 best = s
                 best_cosine = cosine
@@ -120,75 +145,71 @@ def find_closest(x, start, n_groups, instance, product, closest):
 
 
 @inner
-def sum_closest(x, n_groups, instance, n, closest, total, toward):
+def sum_closest(x, closest, total, toward):
     """Products of all places with the sum of the closest ones (OUT toward); that sum's length."""
     reach = 0.0
     sum_shift = 0.0
     n_summed = 0
-    for p in range(n_groups):
-        if closest[p] >= 0:
-            i = instance[closest[p]]
-            add_row(x.rows, i, total)
-            reach += x.lengths[i]
-            sum_shift += x.shift[i]
+    for s in closest:
+        if s >= 0:
+            add_row(x.rows, x.row[s], total)
+            reach += x.lengths[s]
+            sum_shift += x.shift[s]
             n_summed += 1
-    products(x, instance, n, total, n_summed, sum_shift, toward)
+    products(x, total, n_summed, sum_shift, toward)
     square = 0.0
-    for p in range(n_groups):
-        if closest[p] >= 0:
-            clear_row(x.rows, instance[closest[p]], total)
-            square += toward[closest[p]]
+    for s in closest:
+        if s >= 0:
+            clear_row(x.rows, x.row[s], total)
+            square += toward[s]
     return np.sqrt(square) if square > CANCELLED * reach * reach else 0.0
 
 
 @inner
-def one_step(n_groups, n, closest, toward, length, step, product, coefficient):
+def one_step(closest, toward, length, step, product, coefficient):
     """Proj(e + step * Proj(gradient)) in terms of products and coefficients; False if it is 0."""
     cosine = 0.0
-    for p in range(n_groups):
-        if closest[p] >= 0:
-            cosine += product[closest[p]]
+    for s in closest:
+        if s >= 0:
+            cosine += product[s]
     square = 1 + 2 * step * cosine / length + step * step
     if square <= CANCELLED:
         return False
     norm = np.float32(np.sqrt(square))
     factor = np.float32(step / length)
-    for s in range(n):
+    for s in range(product.size):
         product[s] = (product[s] + factor * toward[s]) / norm
     if coefficient.size > 0:
-        for s in range(n):
+        for s in range(product.size):
             coefficient[s] /= norm
-        for p in range(n_groups):
-            if closest[p] >= 0:
-                coefficient[closest[p]] += factor / norm
+        for s in closest:
+            if s >= 0:
+                coefficient[s] += factor / norm
     return True
 
 
 @inner
-def learn_label(
-    x, label, n_groups, start, instance, n, n_steps, step, total, toward, closest,
-    product, coefficient,
-):  # fmt: skip
+def learn_label(x, label, n_steps, step, total, toward, closest, product, coefficient):
     """Algorithm 1 for one label (OUT product, coefficient)."""
-    length = sum_all(x, instance, n, total, product)
+    length = sum_all(x, total, product)
     if coefficient.size > 0:
-        for s in range(n):
+        for s in range(product.size):
             coefficient[s] = 1 / length if length > 0 else 0.0
     if length == 0 and n_steps > 0:
-        s = start_somewhere(x, label, start, instance, n, total, product)
+        s = start_somewhere(x, label, total, product)
         if s < 0:
             return
         if coefficient.size > 0:
-            coefficient[s] = 1 / x.lengths[instance[s]]
-    for p in range(n_groups):
+            coefficient[s] = 1 / x.lengths[s]
+    for p in range(closest.size):
         closest[p] = -2
     gradient = 0.0
     for _ in range(n_steps):
-        if find_closest(x, start, n_groups, instance, product, closest) > 0:
-            gradient = sum_closest(x, n_groups, instance, n, closest, total, toward)
-        if gradient == 0 or not one_step(
-            n_groups, n, closest, toward, gradient, step, product, coefficient
-        ):
+        if find_closest(x, product, closest) > 0:
+            gradient = sum_closest(x, closest, total, toward)
+        if gradient == 0:
+            return
+        if not one_step(closest, toward, gradient, step, product, coefficient):
             return
 
 
@@ -203,32 +224,40 @@ def learn_embeddings(
     n_steps,  # IN
     step,  # IN
     total,  # TMP float32 (n_features,): all 0, and 0 again afterwards
+    local_of,  # TMP uint32 (n_features,): all 0, and 0 again afterwards
     cosine,  # OUT float32 (n_places,): of each place and the label's embedding
     coefficient,  # OUT float32 (n_places,): of each place's row in the embedding; or (0,)
 ):
     """Learn the embeddings of a block of labels."""
-    most_groups = 0
-    most_places = 0
-    for label in range(label_indptr.size - 1):
-        n = 0
-        for p in range(label_indptr[label], label_indptr[label + 1]):
-            n += group_indptr[label_groups[p] + 1] - group_indptr[label_groups[p]]
-        most_places = max(most_places, n)
-        most_groups = max(most_groups, label_indptr[label + 1] - label_indptr[label])
-    start = np.empty(most_groups + 1, np.int64)
-    closest = np.empty(most_groups, np.int64)
-    instance = np.empty(most_places, np.int32)
-    toward = np.empty(most_places, np.float32)
     at = 0
     for label in range(label_indptr.size - 1):
         groups = label_groups[label_indptr[label] : label_indptr[label + 1]]
-        n = list_places(group_indptr, members, groups, instance, start)
-        product = cosine[at : at + n]
-        learn_label(
-            x, first_label + label, groups.size, start[: groups.size + 1], instance, n,
-            n_steps, step, total, toward, closest, product, coefficient[at : at + n],
-        )  # fmt: skip
+        n = 0
+        for g in groups:
+            n += group_indptr[g + 1] - group_indptr[g]
+        instance = np.empty(n, np.int32)
+        start = np.empty(groups.size + 1, np.int64)
+        list_places(group_indptr, members, groups, instance, start)
+        lengths = np.empty(n, np.float32)
+        shift = np.empty(n, np.float32)
         for s in range(n):
-            length = x.lengths[instance[s]]
-            product[s] = product[s] / length if length > 0 else np.float32(0)
+            lengths[s] = x.lengths[instance[s]]
+            shift[s] = x.shift[instance[s]]
+        toward = np.empty(n, np.float32)
+        closest = np.empty(groups.size, np.int64)
+        product = cosine[at : at + n]
+        weight = coefficient[at : at + n]
+        if n_stored(x.rows, instance) <= GATHERED:
+            rows, row = gather_rows(x.rows, instance, local_of)
+            places = Places(rows, row, lengths, shift, x.shift_square, start)
+            learn_label(
+                places, first_label + label, n_steps, step, total, toward, closest, product, weight
+            )
+        else:
+            places = Places(x.rows, instance, lengths, shift, x.shift_square, start)
+            learn_label(
+                places, first_label + label, n_steps, step, total, toward, closest, product, weight
+            )
+        for s in range(n):
+            product[s] = product[s] / lengths[s] if lengths[s] > 0 else np.float32(0)
         at += n

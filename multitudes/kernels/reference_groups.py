@@ -22,13 +22,15 @@ def unit_sum(rows: Array) -> Array:
     length = np.linalg.norm(total)
     if length <= np.sqrt(CANCELLED) * np.linalg.norm(rows, axis=1).sum():
         return np.zeros_like(total)
-    return total / length
+    return np.asarray(total / length)
 
 
 def cosines(rows: Array, e: Array) -> Array:
     """Of each row with e; 0 for rows and embeddings of length 0."""
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(e)
-    return np.divide(rows @ e, lengths, out=np.zeros(len(rows)), where=lengths > 0)
+    out = np.zeros(len(rows))
+    np.divide(rows @ e, lengths, out=out, where=lengths > 0)
+    return out
 
 
 def start_somewhere(X: Array, groups: list[list[int]], label: int) -> Array:
@@ -82,7 +84,7 @@ def choose(scores: Array, wanted: int, slack: float) -> tuple[list[int], float]:
 def share(scores: Array, temperature: float) -> Array:
     """Softmax of scores / temperature."""
     weights = np.exp((scores - scores.max(initial=-np.inf)) / temperature)
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def place_scores(members: list[int], known: dict[int, float], before: Array) -> Array:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from multitudes.groups.candidates import checked_candidates
 from multitudes.groups.instance_rows import instance_rows
-from multitudes.kernels import reference_groups
+from multitudes.kernels import group_embeddings, reference_groups
 from multitudes.kernels.group_embeddings import learn_embeddings
 
 
@@ -19,12 +19,13 @@ def learned(X, groups, group_labels, *, n_steps=20, step=0.1, contrast=False):
     places = candidates.label_places()
     cosine = np.full(places[-1], np.nan, np.float32)
     coefficient = np.full(places[-1], np.nan, np.float32)
-    total = np.zeros(X.shape[1], np.float32)
+    total, local_of = np.zeros(X.shape[1], np.float32), np.zeros(X.shape[1], np.uint32)
     learn_embeddings(
         x, candidates.group_indptr, candidates.members, candidates.label_indptr,
-        candidates.pair_group, 0, n_steps, step, total, cosine, coefficient,
+        candidates.pair_group, 0, n_steps, step, total, local_of, cosine, coefficient,
     )  # fmt: skip
     assert not total.any()
+    assert not local_of.any()
     return candidates, cosine, coefficient
 
 
@@ -81,6 +82,15 @@ def test_equals_its_twin(dense, n_steps, contrast):
 @given(st.integers(0, 10**6), st.sampled_from([0.01, 0.1, 1.0, 1e6]))
 def test_equals_its_twin_on_random_draws(seed, step):
     assert_equals_twin(*problem(seed, n=20, n_groups=6, n_labels=3), step=step, n_steps=4)
+
+
+def test_a_label_too_large_to_be_gathered():
+    rng = np.random.default_rng(0)
+    X = rng.random((700, 400)).astype(np.float32)
+    assert X.size > group_embeddings.GATHERED
+    groups = sp.csr_array(np.eye(70)[np.arange(700) // 10])
+    group_labels = sp.csr_array(np.stack([np.ones(70), np.arange(70) < 5], axis=1))
+    assert_equals_twin(sp.csr_array(X), groups, group_labels, n_steps=3)
 
 
 def test_rows_that_are_not_of_unit_length():

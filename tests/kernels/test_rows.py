@@ -21,7 +21,11 @@ def used(rows, i, total):
 def test_rows_are_added_multiplied_and_cleared(sparse):
     dense = np.array([[0, 2, 0, -1], [0, 0, 0, 0]], np.float32)
     X = sp.csr_array(dense)
-    rows = SparseRows(X.indptr.astype(np.int64), X.indices, X.data) if sparse else dense
+    rows = (
+        SparseRows(X.indptr.astype(np.int64), X.indices.view(np.uint32), X.data)
+        if sparse
+        else dense
+    )
     total = np.array([1, 1, 0, 1], np.float32)
     product, after_adding = used(rows, 0, total)
     assert (product, after_adding.tolist()) == (6, [1, 3, 0, 0])
@@ -32,6 +36,10 @@ def test_rows_are_added_multiplied_and_cleared(sparse):
 def test_an_empty_row_adds_nothing(sparse):
     dense = np.zeros((1, 3), np.float32)
     X = sp.csr_array(dense)
-    rows = SparseRows(X.indptr.astype(np.int64), X.indices, X.data) if sparse else dense
+    rows = (
+        SparseRows(X.indptr.astype(np.int64), X.indices.view(np.uint32), X.data)
+        if sparse
+        else dense
+    )
     product, after_adding = used(rows, 0, np.ones(3, np.float32))
     assert (product, after_adding.tolist()) == (0, [1, 1, 1])
