@@ -267,6 +267,15 @@ def order_visits(
 
 
 @inner
+def fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, visit):
+    """Fetch the features that the visit after the next will read."""
+    following = first_instance + visit_instance[visit + 2]
+    for t in range(x_indptr[following], x_indptr[following + 1], LANES):
+        prefetch(x_indices, t)
+        prefetch(x_data, t)
+
+
+@inner
 def visit_clusters(
     x_indptr, x_indices, x_data, first_instance,  # IN: the features of the block
     index,  # IN SearchArrays
@@ -298,10 +307,7 @@ def visit_clusters(
         for visit in range(at, until):
             i = visit_instance[visit]
             if visit + 2 < until:
-                following = first_instance + visit_instance[visit + 2]
-                for t in range(x_indptr[following], x_indptr[following + 1], LANES):
-                    prefetch(x_indices, t)
-                    prefetch(x_data, t)
+                fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, visit)
             begin = x_indptr[first_instance + i]
             end = x_indptr[first_instance + i + 1]
             add_up(

@@ -18,15 +18,20 @@ from multitudes.kernels.beam_search import (
     FIRST_ROUND,
     RAW,
     add_up,
+    fetch_instance,
     insert,
     map_worth_it,
     order_visits,
     path_scores,
 )
 from multitudes.kernels.compiling import inner
-from multitudes.kernels.lanes import LANES, fma, less_equal, load, splat, store
+from multitudes.kernels.lanes import LANES, fma, larger, less_equal, load, splat, store
 
 MEAN, MAX, SUM = 0, 1, 2
+
+# A bound is a logarithm of summed float32, and may come out a little above the scores it is made
+# of: some units of the last place, relative and absolute.
+ROUNDING = np.float32(2e-6)
 
 
 @inner
@@ -64,7 +69,11 @@ def raise_bound(ids, bounds, count, label, score, copies, merge):
 
 @inner
 def score_leaf(index, g, n_blocks, parent, kind, power, total, scratch, room):
-    """Write the path scores of a leaf's children (OUT float32 room); -inf where masked."""
+    """Write the path scores of a leaf's children (OUT float32 room), -inf where masked.
+
+    Returns the best, or -inf where all are masked.
+    """
+    highest = splat(np.float32(-np.inf))
     for block in range(n_blocks):
         at = index.block_first[g] + block
         margin = fma(
@@ -78,6 +87,12 @@ def score_leaf(index, g, n_blocks, parent, kind, power, total, scratch, room):
             for lane in range(LANES):
                 if not (mask >> lane) & 1:
                     room[block * LANES + lane] = -np.inf
+        highest = larger(highest, load(room, block * LANES))
+    store(scratch, 0, highest)
+    best = scratch[0]
+    for lane in range(1, LANES):
+        best = max(best, scratch[lane])
+    return best
 
 
 @inner
@@ -91,6 +106,7 @@ def visit_leaves(
     visits, visit_instance, visit_place,  # IN: which of them to visit, by leaf
     row_of, hit_row, hit_at, total, scratch,  # TMP
     room,  # OUT float32 (n, width, stride): score of every child of every visited leaf
+    leaf_best,  # OUT float32 (n, width): the best of them
     visited,  # OUT bool (n, width)
     best_id, best_score, best_count,  # OUT (n, top_k): labels with the best bounds
     bar,  # OUT float32 (n,): copies below cannot matter
@@ -114,6 +130,8 @@ def visit_leaves(
         for visit in range(at, until):
             i = visit_instance[visit]
             place = visit_place[visit]
+            if visit + 2 < until:
+                fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, visit)
             begin = x_indptr[first_instance + i]
             end = x_indptr[first_instance + i + 1]
             add_up(
@@ -121,17 +139,21 @@ def visit_leaves(
                 hit_row, hit_at, total,
             )  # fmt: skip
             own_room = room[i, place]
-            score_leaf(
+            highest = score_leaf(
                 index, g, n_blocks, leaf_score[i, place], kind, power, total, scratch, own_room
             )
+            leaf_best[i, place] = highest
             visited[i, place] = True
-            if kind != RAW:
+            if kind != RAW and (
+                best_count[i] < best_id.shape[1] or highest >= best_score[i, best_count[i] - 1]
+            ):
                 best_count[i] = note_best(
                     index, g, n_blocks, own_room, slot_start, slots, slot_leaf, merge,
                     leaf[i], leaf_count[i], best_id[i], best_score[i], best_count[i],
                 )  # fmt: skip
             if best_count[i] == best_id.shape[1]:
-                bar[i] = best_score[i, best_count[i] - 1] - slack
+                worst = best_score[i, best_count[i] - 1]
+                bar[i] = worst - slack - ROUNDING * (np.float32(1.0) + abs(worst))
         if mapped:
             for row in range(first, last):
                 row_of[index.row_feature[row]] = -1
@@ -161,12 +183,12 @@ def note_best(
 
 
 @inner
-def find_candidates(index, leaf, count, visited, room, bar, seen, candidates):
+def find_candidates(index, leaf, count, visited, leaf_best, room, bar, seen, candidates):
     """Labels of one instance with a copy at or above `bar`, each once; returns their number."""
     level = index.level_start.size - 2
     found = 0
     for place in range(count):
-        if not visited[place]:
+        if not visited[place] or leaf_best[place] < bar:
             continue
         g = index.level_start[level] + leaf[place]
         for block in range((index.child_count[g] + LANES - 1) // LANES):
@@ -250,6 +272,35 @@ def merged_score(index, label, slot_start, slots, slot_leaf, leaf, count, room, 
     return np.float32(np.log(total)) if total > 0.0 else np.float32(best)
 
 
+@inner
+def note_wanted(label, slot_start, slots, slot_leaf, leaf, count, visited, wanted):
+    """Mark the places of a beam that hold a copy not scored yet; returns how many it marked."""
+    marked = 0
+    for s in range(slot_start[label], slot_start[label + 1]):
+        place = place_of(leaf, count, slot_leaf[slots[s]])
+        if place >= 0 and not visited[place] and not wanted[place]:
+            wanted[place] = True
+            marked += 1
+    return marked
+
+
+@inner
+def write_best(
+    index, found, candidates, slot_start, slots, slot_leaf, leaf, count, room, kind, merge,
+    labels, scores,
+):  # fmt: skip
+    """Rank the candidates of one instance by their merged scores (OUT labels, scores)."""
+    kept = 0
+    for c in range(found):
+        score = merged_score(
+            index, candidates[c], slot_start, slots, slot_leaf, leaf, count, room, kind, merge
+        )
+        kept = insert(labels, scores, kept, candidates[c], score)
+    for place in range(kept, labels.size):
+        labels[place] = -1
+        scores[place] = -np.inf
+
+
 @njit(nogil=True, cache=True)
 def rank_overlapping(
     x_indptr,  # IN int64 (n_instances + 1,)
@@ -279,6 +330,7 @@ def rank_overlapping(
     visit_instance = np.empty(n * width, np.int64)
     visit_place = np.empty(n * width, np.int64)
     visited = np.empty((n, width), np.bool_)
+    leaf_best = np.empty((n, width), np.float32)
     wanted = np.empty((n, width), np.bool_)
     best_id = np.empty((n, top_k), np.int32)
     best_score = np.empty((n, top_k), np.float32)
@@ -310,37 +362,41 @@ def rank_overlapping(
             x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
             slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
             visit_instance, visit_place,
-            row_of, hit_row, hit_at, total, scratch, room, visited,
+            row_of, hit_row, hit_at, total, scratch, room, leaf_best, visited,
             best_id, best_score, best_count, bar,
         )  # fmt: skip
         from_place = to_place
+    unfinished = np.empty(n, np.bool_)
     for i in range(n):
         found = find_candidates(
-            index, leaf[i], count[i], visited[i], room[i], bar[i], seen, candidates
+            index, leaf[i], count[i], visited[i], leaf_best[i], room[i], bar[i], seen, candidates
         )
+        missing = 0
         for c in range(found):
-            for s in range(slot_start[candidates[c]], slot_start[candidates[c] + 1]):
-                place = place_of(leaf[i], count[i], slot_leaf[slots[s]])
-                if place >= 0 and not visited[i, place]:
-                    wanted[i, place] = True
+            missing += note_wanted(
+                candidates[c], slot_start, slots, slot_leaf, leaf[i], count[i], visited[i],
+                wanted[i],
+            )  # fmt: skip
+        unfinished[i] = missing > 0
+        if missing == 0:
+            write_best(
+                index, found, candidates, slot_start, slots, slot_leaf, leaf[i], count[i], room[i],
+                kind, merge, labels[i], scores[i],
+            )  # fmt: skip
     visits = order_wanted(leaf, count, wanted, ends, n_leaves, visit_instance, visit_place)
     visit_leaves(
         x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
         slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
-        visit_instance, visit_place, row_of, hit_row, hit_at, total, scratch, room, visited,
-        best_id, best_score, best_count, bar,
+        visit_instance, visit_place, row_of, hit_row, hit_at, total, scratch, room, leaf_best,
+        visited, best_id, best_score, best_count, bar,
     )  # fmt: skip
     for i in range(n):
-        found = find_candidates(
-            index, leaf[i], count[i], visited[i], room[i], bar[i], seen, candidates
-        )
-        kept = 0
-        for c in range(found):
-            score = merged_score(
-                index, candidates[c], slot_start, slots, slot_leaf, leaf[i], count[i], room[i],
-                kind, merge,
+        if unfinished[i]:
+            found = find_candidates(
+                index, leaf[i], count[i], visited[i], leaf_best[i], room[i], bar[i], seen,
+                candidates,
             )  # fmt: skip
-            kept = insert(labels[i], scores[i], kept, candidates[c], score)
-        for place in range(kept, top_k):
-            labels[i, place] = -1
-            scores[i, place] = -np.inf
+            write_best(
+                index, found, candidates, slot_start, slots, slot_leaf, leaf[i], count[i], room[i],
+                kind, merge, labels[i], scores[i],
+            )  # fmt: skip

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from multitudes.errors import ConfigError
 from multitudes.labels import LabelTree
 from multitudes.linear import XRLinear
+from multitudes.linear.level_weights import LevelWeights
 from multitudes.linear.scoring import scoring
 from multitudes.linear.search_index import SearchIndex
 
@@ -73,6 +74,22 @@ def test_same_as_scoring_every_copy(model, data, merge, beam_width):
         np.testing.assert_allclose(
             expected[i, found.labels[i][kept]], found.scores[i][kept], rtol=1e-4
         )
+
+
+@pytest.mark.parametrize("top_k", [1, 2, 3, 5, 8])
+def test_copies_with_one_and_the_same_score_are_not_lost(top_k):
+    """Their mean is their score, and rounding must not lift the bound on it above."""
+    X, Y = problem(n=600, n_features=60, n_labels=8)
+    every = np.arange(8)
+    model = XRLinear(tree=LabelTree.from_leaves([every, every])).fit(X, Y)
+    plain = XRLinear(tree=LabelTree.from_leaves([every])).fit(X, Y)
+    ranker = plain.levels_[-1].chunk(0, 0, 8)
+    twice = LevelWeights.from_chunks([ranker, ranker], np.array([600, 600]))
+    levels = [model.levels_[0], twice.converted("float16", model.tree_.offsets[-1])]
+    model._set_learned(model.tree_, levels, X.shape[1])
+    found = model.predict(X, top_k=top_k)
+    assert (found.labels >= 0).all()
+    np.testing.assert_array_equal(found.labels, model.predict(X, top_k=8).labels[:, :top_k])
 
 
 def test_batch_equals_single_rows(model, data):
