@@ -22,6 +22,8 @@ _HOMES = {
     "Parabel": "multitudes.linear",
     "OneVsAll": "multitudes.linear",
     "Disentangled": "multitudes.disentangle",
+    "Eagle": "multitudes.groups",
+    "Prime": "multitudes.encoder",
     "Tagger": "multitudes.tagger",
     "evaluate": "multitudes.metrics",
 }

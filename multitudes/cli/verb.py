@@ -34,8 +34,8 @@ def guarded(function: Callable[Parameters, None]) -> Callable[Parameters, None]:
             sys.stdout.flush()
         except typer.Exit:
             raise
-        except KeyboardInterrupt:
-            _fail("interrupted: nothing was left half-written", INTERRUPTED)
+        except KeyboardInterrupt as stop:  # a training that saved itself says how to go on
+            _fail(str(stop) or "interrupted: nothing was left half-written", INTERRUPTED)
         except BrokenPipeError:  # the reader of our output, e.g. `head`, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from None

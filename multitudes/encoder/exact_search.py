@@ -26,10 +26,11 @@ def exact_top_k(
     scores, labels : float32 and int64 tensors (n, top_k), on the CPU
     """
     rows = max(1, cells_in_memory(vectors.device) // len(vectors))
-    parts = [
-        _best_of(queries[start : start + rows].to(vectors.device) @ vectors.T, top_k)
-        for start in range(0, len(queries), rows)
-    ]
+    with torch.autocast(vectors.device.type, enabled=False):  # validation may run inside training
+        parts = [
+            _best_of(queries[start : start + rows].to(vectors.device) @ vectors.T, top_k)
+            for start in range(0, len(queries), rows)
+        ]
     if not parts:
         return torch.empty(0, top_k), torch.empty(0, top_k, dtype=torch.int64)
     scores, labels = zip(*parts, strict=True)

@@ -33,9 +33,10 @@ class PrototypeConfig(Config):
     feed_forward: int = setting(1024, "Inner width of the layer's feed-forward part.", at_least=1)
     dropout: float = setting(0.1, "Dropout inside the layer.", at_least=0, at_most=0.9)
     source_dropout: float = setting(
-        0.1,
+        0.5,
         "Part of the labels that a training step treats as unseen: without free vector, and half "
-        "of them without centroid. Keeps text alone a supported input; 0 is the paper.",
+        "of them without centroid. Keeps text alone a supported input, and a prototype from being "
+        "its only instance; 0 is the paper.",
         at_least=0,
         at_most=1,
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import torch
-from accelerate import Accelerator, DistributedDataParallelKwargs  # type: ignore[import-untyped]
-from accelerate.state import AcceleratorState, PartialState  # type: ignore[import-untyped]
+from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate.state import AcceleratorState, PartialState
 
 from multitudes.errors import ConfigError
 from multitudes.training.training_config import TrainingConfig

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
-from accelerate.utils import broadcast_object_list  # type: ignore[import-untyped]
+from accelerate.utils import broadcast_object_list
 from torch import nn
 
 from multitudes.progress import track

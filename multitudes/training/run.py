@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Generic, Protocol
 
 import torch
-from accelerate.utils import gather_object  # type: ignore[import-untyped]
+from accelerate.utils import gather_object
 from torch import nn
 
 from multitudes.training.batches import B, Batches, steps_per_epoch, windows

@@ -45,3 +45,11 @@ def test_the_size_of_the_pieces_changes_nothing(monkeypatch):
     pieces = exact_top_k(queries, vectors, 7)
     assert torch.equal(whole[0], pieces[0])
     assert torch.equal(whole[1], pieces[1])
+
+
+def test_scores_stay_float32_inside_autocast():
+    queries, vectors = torch.randn(3, 4), torch.randn(5, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        scores, _ = exact_top_k(queries, vectors, 2)
+    assert scores.dtype == torch.float32
+    torch.testing.assert_close(scores, exact_top_k(queries, vectors, 2)[0])
