@@ -146,7 +146,7 @@ def bert_layer(
     """One post-norm layer over (n_tokens, d) states."""
     size = states.shape[1]
     qkv = F.linear(states, weights.qkv, weights.qkv_bias)  # (n_tokens, 3 d)
-    qkv = qkv.unflatten(1, (3, shape.n_heads, size // shape.n_heads))
+    qkv = qkv.view(-1, 3, shape.n_heads, size // shape.n_heads)
     if shape.in_triton:
         # Imported here: Triton exists only beside a CUDA build of torch.
         from multitudes.encoder.short_attention import short_attention

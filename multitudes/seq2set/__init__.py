@@ -1,0 +1,1 @@
+"""OTSeq2Set: generating the label set (torch)."""
