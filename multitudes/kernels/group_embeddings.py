@@ -20,7 +20,7 @@ from numba import njit
 
 from multitudes.kernels.compiling import inner
 from multitudes.kernels.group_assignment import TIE
-from multitudes.kernels.rows import add_row, clear_row, dot_row, gather_rows, n_stored
+from multitudes.kernels.rows import add_row, dot_row, gather_rows, n_stored
 
 # A sum of rows is zero where its squared length is at most this part of what it could have been.
 CANCELLED = 1e-10
@@ -37,6 +37,8 @@ class Places(NamedTuple):
     rows : SparseRows, or float32 array
     row : int32 array (n_places,)
         The row of each place.
+    n_features : int
+        Of these rows.
     lengths, shift, shift_square
         As of `ShiftedRows`, of each place.
     start : int64 array (n_groups + 1,)
@@ -45,6 +47,7 @@ class Places(NamedTuple):
 
     rows: Any
     row: Any
+    n_features: Any
     lengths: Any
     shift: Any
     shift_square: Any
@@ -77,18 +80,24 @@ def products(x, total, n_summed, sum_shift, out):
 
 
 @inner
-def sum_all(x, total, product):
-    """Products of all places with the unit sum of all places; returns the sum's length, or 0."""
+def clear(x, total):
+    """Set a sum of rows back to 0."""
+    for f in range(x.n_features):
+        total[f] = 0
+
+
+@inner
+def start_from_all(x, total, product):
+    """Products of all places with their unit sum, which `total` holds; its length, or 0."""
     reach = 0.0
     sum_shift = 0.0
     for s in range(x.row.size):
-        add_row(x.rows, x.row[s], total)
         reach += x.lengths[s]
         sum_shift += x.shift[s]
     products(x, total, x.row.size, sum_shift, product)
+    clear(x, total)
     square = 0.0
     for s in range(x.row.size):
-        clear_row(x.rows, x.row[s], total)
         square += product[s]
     if square <= CANCELLED * reach * reach:
         for s in range(x.row.size):
@@ -119,7 +128,7 @@ def start_somewhere(x, label, total, product):
                 if skip == 0:
                     add_row(x.rows, x.row[s], total)
                     products(x, total, 1, np.float64(x.shift[s]), product)
-                    clear_row(x.rows, x.row[s], total)
+                    clear(x, total)
                     for other in range(x.row.size):
                         product[other] /= x.lengths[s]
                     return s
@@ -157,10 +166,10 @@ def sum_closest(x, closest, total, toward):
             sum_shift += x.shift[s]
             n_summed += 1
     products(x, total, n_summed, sum_shift, toward)
+    clear(x, total)
     square = 0.0
     for s in closest:
         if s >= 0:
-            clear_row(x.rows, x.row[s], total)
             square += toward[s]
     return np.sqrt(square) if square > CANCELLED * reach * reach else 0.0
 
@@ -190,8 +199,8 @@ def one_step(closest, toward, length, step, product, coefficient):
 
 @inner
 def learn_label(x, label, n_steps, step, total, toward, closest, product, coefficient):
-    """Algorithm 1 for one label (OUT product, coefficient)."""
-    length = sum_all(x, total, product)
+    """Algorithm 1 for one label (OUT product, coefficient); `total` is the sum of its places."""
+    length = start_from_all(x, total, product)
     if coefficient.size > 0:
         for s in range(product.size):
             coefficient[s] = 1 / length if length > 0 else 0.0
@@ -248,13 +257,15 @@ def learn_embeddings(
         product = cosine[at : at + n]
         weight = coefficient[at : at + n]
         if n_stored(x.rows, instance) <= GATHERED:
-            rows, row = gather_rows(x.rows, instance, local_of)
-            places = Places(rows, row, lengths, shift, x.shift_square, start)
+            rows, row, n_features = gather_rows(x.rows, instance, local_of, total)
+            places = Places(rows, row, n_features, lengths, shift, x.shift_square, start)
             learn_label(
                 places, first_label + label, n_steps, step, total, toward, closest, product, weight
             )
         else:
-            places = Places(x.rows, instance, lengths, shift, x.shift_square, start)
+            for i in instance:
+                add_row(x.rows, i, total)
+            places = Places(x.rows, instance, total.size, lengths, shift, x.shift_square, start)
             learn_label(
                 places, first_label + label, n_steps, step, total, toward, closest, product, weight
             )

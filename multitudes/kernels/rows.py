@@ -13,6 +13,10 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import overload
 
+from multitudes.kernels.prefetch import prefetch
+
+AHEAD = 8  # rows between asking for one and using it
+
 
 class SparseRows(NamedTuple):
     """The three arrays of a CSR matrix."""
@@ -42,11 +46,12 @@ class ShiftedRows(NamedTuple):
     shift_square: float
 
 
-def gather_rows(rows, instances, local_of):
-    """Rows of some instances, close together in memory, and the number that each has there.
+def gather_rows(rows, instances, local_of, total):
+    """Rows of some instances, close together in memory, and their sum (OUT total).
 
-    Features are numbered anew in the order they are met; `local_of`, uint32 (n_features,), is 0
-    everywhere, and 0 again afterwards. Dense rows stay where they are.
+    Returns the rows, the number that each has there, and how many features they have. Features are
+    numbered anew in the order they are met; `local_of`, uint32 (n_features,), is 0 everywhere, and
+    0 again afterwards. Dense rows stay where they are.
     """
 
 
@@ -58,17 +63,13 @@ def add_row(rows, i, total):
     """Add row i to total, float32 (n_features,)."""
 
 
-def clear_row(rows, i, total):
-    """Set total to 0 wherever row i is not."""
-
-
 def dot_row(rows, i, total):
     """Row i times total, in the order of its features."""
 
 
 @overload(gather_rows)
-def _gather_rows(rows, instances, local_of) -> Any:
-    def sparse(rows, instances, local_of):
+def _gather_rows(rows, instances, local_of, total) -> Any:
+    def sparse(rows, instances, local_of, total):
         n = instances.size
         numbers = np.empty(n, np.int32)
         indptr = np.empty(n + 1, np.int64)
@@ -79,26 +80,38 @@ def _gather_rows(rows, instances, local_of) -> Any:
             indptr[s + 1] = indptr[s] + rows.indptr[i + 1] - rows.indptr[i]
         indices = np.empty(indptr[n], np.uint32)
         values = np.empty(indptr[n], np.float32)
+        feature_of = np.empty(min(indptr[n], local_of.size), np.uint32)
         n_local = np.uint32(0)
         at = np.uint64(0)
         for s in range(n):
+            if s + 2 * AHEAD < n:  # rows lie anywhere: ask for them early
+                prefetch(rows.indptr, instances[s + 2 * AHEAD])
+                ahead = rows.indptr[instances[s + AHEAD]]
+                prefetch(rows.indices, ahead)
+                prefetch(rows.values, ahead)
             i = instances[s]
             for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
                 feature = rows.indices[k]
-                if local_of[feature] == 0:
+                local = local_of[feature]
+                if local == 0:
+                    feature_of[n_local] = feature
                     n_local += np.uint32(1)
-                    local_of[feature] = n_local
-                indices[at] = local_of[feature] - np.uint32(1)
+                    local = n_local
+                    local_of[feature] = local
+                local -= np.uint32(1)
+                indices[at] = local
                 values[at] = rows.values[k]
+                total[local] += rows.values[k]
                 at += np.uint64(1)
-        for s in range(n):
-            i = instances[s]
-            for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
-                local_of[rows.indices[k]] = 0
-        return SparseRows(indptr, indices, values), numbers
+        for f in range(n_local):
+            local_of[feature_of[f]] = 0
+        return SparseRows(indptr, indices, values), numbers, np.int64(n_local)
 
-    def dense(rows, instances, local_of):
-        return rows, instances
+    def dense(rows, instances, local_of, total):
+        for i in instances:
+            for k in range(rows.shape[1]):
+                total[k] += rows[i, k]
+        return rows, instances, np.int64(local_of.size)
 
     return sparse if isinstance(rows, types.BaseTuple) else dense
 
@@ -126,19 +139,6 @@ def _add_row(rows, i, total) -> Any:
     def dense(rows, i, total):
         for k in range(rows.shape[1]):
             total[k] += rows[i, k]
-
-    return sparse if isinstance(rows, types.BaseTuple) else dense
-
-
-@overload(clear_row)
-def _clear_row(rows, i, total) -> Any:
-    def sparse(rows, i, total):
-        for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
-            total[rows.indices[k]] = 0
-
-    def dense(rows, i, total):
-        for k in range(rows.shape[1]):
-            total[k] = 0
 
     return sparse if isinstance(rows, types.BaseTuple) else dense
 
