@@ -88,6 +88,8 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     Margin Loss, NAACL 2025.
     """
 
+    reads_texts = True  # see `multitudes.types.TextModel`
+
     def __init__(
         self,
         backbone: BackboneConfig | None = None,
