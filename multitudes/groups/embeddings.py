@@ -50,7 +50,8 @@ def group_label_embeddings(
     groups : CSR (n_instances, n_groups)
         1 where an instance is in a group; it may be in several, or in none.
     group_labels : CSR (n_groups, n_labels)
-        How often a group lists a label. Each group counts once, as in the paper.
+        How often a group lists a label: so often it counts. The paper merges labels into lists with
+        repetitions, and with large groups that is all that tells labels apart.
     n_steps : int
         T of the paper; 0 is the start alone (EAGLE-0).
     step : float
@@ -116,7 +117,8 @@ class Embedder:
         learn_embeddings(
             self.x, candidates.group_indptr, candidates.members,
             candidates.label_indptr[block.start : block.stop + 1] - pairs.start,
-            candidates.pair_group[pairs], block.start, self.n_steps, self.step,
+            candidates.pair_group[pairs], candidates.pair_count[pairs], block.start,
+            self.n_steps, self.step,
             np.zeros(self.n_features, np.float32), np.zeros(self.n_features, np.uint32),
             cosine, coefficient,
         )  # fmt: skip

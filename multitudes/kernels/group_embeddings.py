@@ -39,6 +39,8 @@ class Places(NamedTuple):
         The row of each place.
     n_features : int
         Of these rows.
+    weights : float32 array (n_places,)
+        How often the place's group lists the label.
     lengths, shift, shift_square
         As of `ShiftedRows`, of each place.
     start : int64 array (n_groups + 1,)
@@ -48,6 +50,7 @@ class Places(NamedTuple):
     rows: Any
     row: Any
     n_features: Any
+    weights: Any
     lengths: Any
     shift: Any
     shift_square: Any
@@ -71,7 +74,7 @@ def list_places(group_indptr, members, groups, instance, start):
 def products(x, total, n_summed, sum_shift, out):
     """Multiply the row of each place with total, both shifted (OUT out).
 
-    `total` is a sum of `n_summed` rows whose shifts add up to `sum_shift`.
+    `total` is a sum of rows whose weights add up to `n_summed`, and their shifts to `sum_shift`.
     """
     constant = np.float32(n_summed * x.shift_square - sum_shift)
     times = np.float32(n_summed)
@@ -91,14 +94,16 @@ def start_from_all(x, total, product):
     """Products of all places with their unit sum, which `total` holds; its length, or 0."""
     reach = 0.0
     sum_shift = 0.0
+    n_summed = 0.0
     for s in range(x.row.size):
-        reach += x.lengths[s]
-        sum_shift += x.shift[s]
-    products(x, total, x.row.size, sum_shift, product)
+        reach += x.weights[s] * x.lengths[s]
+        sum_shift += x.weights[s] * x.shift[s]
+        n_summed += x.weights[s]
+    products(x, total, n_summed, sum_shift, product)
     clear(x, total)
     square = 0.0
     for s in range(x.row.size):
-        square += product[s]
+        square += x.weights[s] * product[s]
     if square <= CANCELLED * reach * reach:
         for s in range(x.row.size):
             product[s] = 0
@@ -126,8 +131,8 @@ def start_somewhere(x, label, total, product):
         for s in range(x.start[p], x.start[p + 1]):
             if x.lengths[s] > 0:
                 if skip == 0:
-                    add_row(x.rows, x.row[s], total)
-                    products(x, total, 1, np.float64(x.shift[s]), product)
+                    add_row(x.rows, x.row[s], np.float32(1), total)
+                    products(x, total, 1.0, np.float64(x.shift[s]), product)
                     clear(x, total)
                     for other in range(x.row.size):
                         product[other] /= x.lengths[s]
@@ -158,29 +163,29 @@ def sum_closest(x, closest, total, toward):
     """Products of all places with the sum of the closest ones (OUT toward); that sum's length."""
     reach = 0.0
     sum_shift = 0.0
-    n_summed = 0
+    n_summed = 0.0
     for s in closest:
         if s >= 0:
-            add_row(x.rows, x.row[s], total)
-            reach += x.lengths[s]
-            sum_shift += x.shift[s]
-            n_summed += 1
+            add_row(x.rows, x.row[s], x.weights[s], total)
+            reach += x.weights[s] * x.lengths[s]
+            sum_shift += x.weights[s] * x.shift[s]
+            n_summed += x.weights[s]
     products(x, total, n_summed, sum_shift, toward)
     clear(x, total)
     square = 0.0
     for s in closest:
         if s >= 0:
-            square += toward[s]
+            square += x.weights[s] * toward[s]
     return np.sqrt(square) if square > CANCELLED * reach * reach else 0.0
 
 
 @inner
-def one_step(closest, toward, length, step, product, coefficient):
+def one_step(x, closest, toward, length, step, product, coefficient):
     """Proj(e + step * Proj(gradient)) in terms of products and coefficients; False if it is 0."""
     cosine = 0.0
     for s in closest:
         if s >= 0:
-            cosine += product[s]
+            cosine += x.weights[s] * product[s]
     square = 1 + 2 * step * cosine / length + step * step
     if square <= CANCELLED:
         return False
@@ -193,7 +198,7 @@ def one_step(closest, toward, length, step, product, coefficient):
             coefficient[s] /= norm
         for s in closest:
             if s >= 0:
-                coefficient[s] += factor / norm
+                coefficient[s] += x.weights[s] * factor / norm
     return True
 
 
@@ -203,7 +208,7 @@ def learn_label(x, label, n_steps, step, total, toward, closest, product, coeffi
     length = start_from_all(x, total, product)
     if coefficient.size > 0:
         for s in range(product.size):
-            coefficient[s] = 1 / length if length > 0 else 0.0
+            coefficient[s] = x.weights[s] / length if length > 0 else 0.0
     if length == 0 and n_steps > 0:
         s = start_somewhere(x, label, total, product)
         if s < 0:
@@ -218,7 +223,7 @@ def learn_label(x, label, n_steps, step, total, toward, closest, product, coeffi
             gradient = sum_closest(x, closest, total, toward)
         if gradient == 0:
             return
-        if not one_step(closest, toward, gradient, step, product, coefficient):
+        if not one_step(x, closest, toward, gradient, step, product, coefficient):
             return
 
 
@@ -229,6 +234,7 @@ def learn_embeddings(
     members,  # IN int32: the instances of each group, ascending
     label_indptr,  # IN int64 (n_labels + 1,): the groups of each label of this block
     label_groups,  # IN int32
+    label_counts,  # IN int32, like label_groups: how often each of them lists the label
     first_label,  # IN: the id of the block's first label
     n_steps,  # IN
     step,  # IN
@@ -249,6 +255,10 @@ def learn_embeddings(
         list_places(group_indptr, members, groups, instance, start)
         lengths = np.empty(n, np.float32)
         shift = np.empty(n, np.float32)
+        weights = np.empty(n, np.float32)
+        for p in range(groups.size):
+            for s in range(start[p], start[p + 1]):
+                weights[s] = label_counts[label_indptr[label] + p]
         for s in range(n):
             lengths[s] = x.lengths[instance[s]]
             shift[s] = x.shift[instance[s]]
@@ -257,15 +267,17 @@ def learn_embeddings(
         product = cosine[at : at + n]
         weight = coefficient[at : at + n]
         if n_stored(x.rows, instance) <= GATHERED:
-            rows, row, n_features = gather_rows(x.rows, instance, local_of, total)
-            places = Places(rows, row, n_features, lengths, shift, x.shift_square, start)
+            rows, row, n_features = gather_rows(x.rows, instance, weights, local_of, total)
+            places = Places(rows, row, n_features, weights, lengths, shift, x.shift_square, start)
             learn_label(
                 places, first_label + label, n_steps, step, total, toward, closest, product, weight
             )
         else:
-            for i in instance:
-                add_row(x.rows, i, total)
-            places = Places(x.rows, instance, total.size, lengths, shift, x.shift_square, start)
+            for s in range(n):
+                add_row(x.rows, instance[s], weights[s], total)
+            places = Places(
+                x.rows, instance, total.size, weights, lengths, shift, x.shift_square, start
+            )
             learn_label(
                 places, first_label + label, n_steps, step, total, toward, closest, product, weight
             )

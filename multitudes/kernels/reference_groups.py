@@ -16,11 +16,11 @@ from multitudes.kernels.group_embeddings import CANCELLED
 Array = npt.NDArray[Any]
 
 
-def unit_sum(rows: Array) -> Array:
-    """The sum of rows at length 1; 0 where they cancel but for rounding."""
-    total = rows.sum(axis=0)
+def unit_sum(rows: Array, weights: list[float]) -> Array:
+    """The weighted sum of rows at length 1; 0 where they cancel but for rounding."""
+    total = np.asarray(weights, np.float64) @ rows
     length = np.linalg.norm(total)
-    if length <= np.sqrt(CANCELLED) * np.linalg.norm(rows, axis=1).sum():
+    if length <= np.sqrt(CANCELLED) * (weights @ np.linalg.norm(rows, axis=1)):
         return np.zeros_like(total)
     return np.asarray(total / length)
 
@@ -38,21 +38,24 @@ def start_somewhere(X: Array, groups: list[list[int]], label: int) -> Array:
     for members in groups:
         filled = [i for i in members if X[i].any()]
         if filled:
-            return unit_sum(X[[filled[label % len(filled)]]])
+            return unit_sum(X[[filled[label % len(filled)]]], [1.0])
     return np.zeros(X.shape[1])
 
 
 def learn_embedding(
-    X: Array, groups: list[list[int]], label: int, n_steps: int, step: float
+    X: Array, groups: list[list[int]], counts: list[float], label: int, n_steps: int, step: float
 ) -> Array:
-    """Algorithm 1 of the paper for one label with these groups."""
+    """Algorithm 1 of the paper for one label with these groups, each listing it so often."""
     X = np.asarray(X, np.float64)
-    e = unit_sum(X[[i for members in groups for i in members]])
+    places = [i for members in groups for i in members]
+    weights = [c for members, c in zip(groups, counts, strict=True) for _ in members]
+    e = unit_sum(X[places], weights)
     if n_steps > 0 and not e.any():
         e = start_somewhere(X, groups, label)
     for _ in range(n_steps):
         closest = [members[best_of(cosines(X[members], e))] for members in groups if members]
-        gradient = unit_sum(X[closest])
+        listed = [c for members, c in zip(groups, counts, strict=True) if members]
+        gradient = unit_sum(X[closest], listed)
         moved = e + step * gradient
         if not gradient.any() or np.linalg.norm(moved) <= np.sqrt(CANCELLED):
             break

@@ -46,8 +46,8 @@ class ShiftedRows(NamedTuple):
     shift_square: float
 
 
-def gather_rows(rows, instances, local_of, total):
-    """Rows of some instances, close together in memory, and their sum (OUT total).
+def gather_rows(rows, instances, weights, local_of, total):
+    """Rows of some instances, close together in memory, and their weighted sum (OUT total).
 
     Returns the rows, the number that each has there, and how many features they have. Features are
     numbered anew in the order they are met; `local_of`, uint32 (n_features,), is 0 everywhere, and
@@ -59,8 +59,8 @@ def n_stored(rows, instances):
     """How many values the rows of some instances have; 0 if they need no gathering."""
 
 
-def add_row(rows, i, total):
-    """Add row i to total, float32 (n_features,)."""
+def add_row(rows, i, weight, total):
+    """Add row i, times a float32 weight, to total, float32 (n_features,)."""
 
 
 def dot_row(rows, i, total):
@@ -68,8 +68,8 @@ def dot_row(rows, i, total):
 
 
 @overload(gather_rows)
-def _gather_rows(rows, instances, local_of, total) -> Any:
-    def sparse(rows, instances, local_of, total):
+def _gather_rows(rows, instances, weights, local_of, total) -> Any:
+    def sparse(rows, instances, weights, local_of, total):
         n = instances.size
         numbers = np.empty(n, np.int32)
         indptr = np.empty(n + 1, np.int64)
@@ -101,16 +101,16 @@ def _gather_rows(rows, instances, local_of, total) -> Any:
                 local -= np.uint32(1)
                 indices[at] = local
                 values[at] = rows.values[k]
-                total[local] += rows.values[k]
+                total[local] += weights[s] * rows.values[k]
                 at += np.uint64(1)
         for f in range(n_local):
             local_of[feature_of[f]] = 0
         return SparseRows(indptr, indices, values), numbers, np.int64(n_local)
 
-    def dense(rows, instances, local_of, total):
-        for i in instances:
+    def dense(rows, instances, weights, local_of, total):
+        for s in range(instances.size):
             for k in range(rows.shape[1]):
-                total[k] += rows[i, k]
+                total[k] += weights[s] * rows[instances[s], k]
         return rows, instances, np.int64(local_of.size)
 
     return sparse if isinstance(rows, types.BaseTuple) else dense
@@ -131,14 +131,14 @@ def _n_stored(rows, instances) -> Any:
 
 
 @overload(add_row)
-def _add_row(rows, i, total) -> Any:
-    def sparse(rows, i, total):
+def _add_row(rows, i, weight, total) -> Any:
+    def sparse(rows, i, weight, total):
         for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
-            total[rows.indices[k]] += rows.values[k]
+            total[rows.indices[k]] += weight * rows.values[k]
 
-    def dense(rows, i, total):
+    def dense(rows, i, weight, total):
         for k in range(rows.shape[1]):
-            total[k] += rows[i, k]
+            total[k] += weight * rows[i, k]
 
     return sparse if isinstance(rows, types.BaseTuple) else dense
 

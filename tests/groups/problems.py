@@ -11,7 +11,13 @@ from multitudes.data.grouping import merge_labels, random_groups
 
 
 def words_of_labels(
-    seed: int = 0, *, n: int = 240, n_labels: int = 20, size: int = 4, noise: int = 3
+    seed: int = 0,
+    *,
+    n: int = 240,
+    n_labels: int = 20,
+    size: int = 4,
+    noise: int = 3,
+    as_counts: bool = True,
 ) -> tuple[Any, Any, Any, Any]:
     """X, Y, groups, group_labels: a label has two words, every instance some common ones besides.
 
@@ -28,4 +34,4 @@ def words_of_labels(
     X = np.hstack([Y @ words, common])
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     groups = random_groups(n, size, seed=seed)
-    return sp.csr_array(X), sp.csr_array(Y), groups, merge_labels(Y, groups)
+    return sp.csr_array(X), sp.csr_array(Y), groups, merge_labels(Y, groups, as_counts=as_counts)

@@ -46,7 +46,7 @@ def test_learns_with_every_model(name, rounds, data, truth):
     assert isinstance(eagle, Model)
     assert eagle.fit(*data) is eagle
     assert eagle.score(data[0], truth) > 0.95
-    assert len(eagle.history_) == rounds
+    assert len(eagle.history_) in range(min(rounds, 1), rounds + 1)
 
 
 def test_is_the_model_trained_on_imputed_labels(data):
@@ -72,9 +72,11 @@ def test_passes_its_settings_on(data, options):
 
 
 def test_rounds_find_more_labels():
-    X, Y, groups, group_labels = words_of_labels(size=8, n=400, noise=6)
+    X, Y, groups, group_labels = words_of_labels(size=10, noise=6, as_counts=False)
     before, after = (
-        Eagle(XRLinear(**SMALL), use_counts=True, rounds=rounds).fit(X, groups, group_labels)
+        Eagle(XRLinear(**SMALL), n_steps=0, contrast=True, rounds=rounds).fit(
+            X, groups, group_labels
+        )
         for rounds in (0, 3)
     )
     right = [imputation_accuracy(eagle.imputation_, Y).precision for eagle in (before, after)]

@@ -137,13 +137,35 @@ def test_threads_change_nothing(monkeypatch):
     np.testing.assert_array_equal(one, two)
 
 
-def test_counts_change_nothing():
+@pytest.mark.parametrize("n_steps", [0, 20])
+def test_a_label_listed_twice_is_a_group_listed_twice(n_steps):
     X, _, groups, group_labels = words_of_labels()
+    group_labels.data = np.minimum(group_labels.data, 2)
+    listed_twice = np.flatnonzero(group_labels.toarray().max(axis=1) == 2)
+    assert len(listed_twice) > 10
+    again = sp.csr_array((group_labels[listed_twice] == 2).astype(np.float32))
     once = group_labels.copy()
-    once.data[:] = 1
-    assert (once != group_labels).nnz > 0
-    one, other = (group_label_embeddings(X, groups, labels) for labels in (group_labels, once))
-    np.testing.assert_array_equal(one.toarray(), other.toarray())
+    once.data = np.minimum(once.data, 1)
+    more = sp.csr_array(sp.hstack([groups, groups[:, listed_twice]]))
+    one = group_label_embeddings(X, groups, group_labels, n_steps=n_steps)
+    other = group_label_embeddings(X, more, sp.csr_array(sp.vstack([once, again])), n_steps=n_steps)
+    np.testing.assert_allclose(one.toarray(), other.toarray(), atol=1e-5)
+
+
+def test_counts_tell_labels_of_the_same_groups_apart():
+    """Every group lists both labels; only how often says which of its members has which."""
+    rng = np.random.default_rng(0)
+    carried = rng.integers(0, 2, (200, 5))
+    X = unit(np.eye(2)[carried.ravel()] + 0.1 * rng.standard_normal((1000, 2)))
+    groups = sp.csr_array(np.kron(np.eye(200), np.ones((5, 1))))
+    counts = np.stack([(carried == label).sum(axis=1) for label in (0, 1)], axis=1)
+    both = (counts > 0).all(axis=1)
+    kept = sp.csr_array(counts * both[:, None])
+    learned = group_label_embeddings(X.astype(np.float32), groups, kept)
+    assert learned[0, 0] > 0.9
+    assert learned[1, 1] > 0.9
+    blind = group_label_embeddings(X.astype(np.float32), groups, (kept > 0).astype(np.float32))
+    np.testing.assert_array_equal(blind[0], blind[1])
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_groups_of_one_keep_their_labels(data):
 
 
 def test_steps_and_contrast_find_more():
-    X, Y, groups, group_labels = words_of_labels(size=10, noise=6)
+    X, Y, groups, group_labels = words_of_labels(size=10, noise=6, as_counts=False)
     start, steps, contrast = (
         right(impute(X, groups, group_labels, **options), Y)
         for options in ({"n_steps": 0}, {}, {"n_steps": 0, "contrast": True})

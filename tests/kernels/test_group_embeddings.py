@@ -22,7 +22,8 @@ def learned(X, groups, group_labels, *, n_steps=20, step=0.1, contrast=False):
     total, local_of = np.zeros(X.shape[1], np.float32), np.zeros(X.shape[1], np.uint32)
     learn_embeddings(
         x, candidates.group_indptr, candidates.members, candidates.label_indptr,
-        candidates.pair_group, 0, n_steps, step, total, local_of, cosine, coefficient,
+        candidates.pair_group, candidates.pair_count, 0, n_steps, step, total, local_of,
+        cosine, coefficient,
     )  # fmt: skip
     assert not total.any()
     assert not local_of.any()
@@ -43,8 +44,9 @@ def assert_equals_twin(X, groups, group_labels, *, contrast=False, **options):
             member_lists.indices[member_lists.indptr[g] : member_lists.indptr[g + 1]].tolist()
             for g in np.flatnonzero(group_labels.toarray()[:, label])
         ]
+        counts = [count for count in group_labels.toarray()[:, label] if count]
         options = {"n_steps": 20, "step": 0.1} | options
-        e = reference_groups.learn_embedding(shifted, own, label, **options)
+        e = reference_groups.learn_embedding(shifted, own, counts, label, **options)
         part = slice(places[label], places[label + 1])
         expected = reference_groups.cosines(shifted[instances[part]], e)
         np.testing.assert_allclose(cosine[part], expected, atol=2e-4)
