@@ -2,7 +2,7 @@
 
 from multitudes.errors import require
 
-for _package in ("torch", "accelerate", "transformers"):  # before an import below trips over it
+for _package in ("torch", "accelerate"):  # before an import below trips over it
     require(_package, extra="deep")
 
 from multitudes.encoder.backbone_config import BackboneConfig  # noqa: E402
