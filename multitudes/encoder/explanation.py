@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from math import factorial
 from typing import NamedTuple
 
@@ -33,10 +34,35 @@ class NearestInstances(NamedTuple):
     similarities: FloatArray
 
 
+@dataclass(frozen=True)
+class Explanation:
+    """What speaks for a label.
+
+    Parameters
+    ----------
+    label : int
+    score : float
+        As `predict` gives it: the cosine of the text and the label's vector.
+    shares : dict of float
+        What "text", "centroid" and "free" (vector) of the label bring in; 0 for one that it lacks.
+        They add up to the cosine of the text and the label's prototype, which is the score unless
+        a classifier was trained on top. Without a text they add up to 1: what the prototype is
+        made of.
+    nearest : NearestInstances or None
+        Training instances of the label, those most like the text first; None where the model has
+        kept no instances.
+    """
+
+    label: int
+    score: float
+    shares: dict[str, float]
+    nearest: NearestInstances | None
+
+
 def nearest_instances(
     label: int,
     query: npt.ArrayLike,
-    embeddings: FloatArray,
+    embeddings: FloatArray | npt.NDArray[np.float16],
     Y: Sparse,
     *,
     top_k: int = 5,
@@ -48,7 +74,7 @@ def nearest_instances(
     label : int
     query : float array (d,)
         A text's embedding; or the label's own vector, for the instances most typical of it.
-    embeddings : float32 array (n_instances, d)
+    embeddings : float32 or float16 array (n_instances, d)
         Of the training set.
     Y : CSR or CSC (n_instances, n_labels)
         CSC is searched without a pass over all labels.

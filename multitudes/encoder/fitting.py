@@ -22,6 +22,7 @@ from multitudes.encoder.prototype_config import PrototypeConfig
 from multitudes.encoder.prototypes import PrototypeNetwork
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.encoder.sampling.prefetch import prefetched
+from multitudes.encoder.tokenizing import has_words
 from multitudes.encoder.tokens import TokenRows
 from multitudes.training import Batches, Checkpoint, History, TrainingConfig, choose_device, train
 from multitudes.types import FloatArray, Sparse
@@ -96,7 +97,9 @@ def fit_network(
 
     saved = None
     if checkpoint is not None:
-        saved = Checkpoint(checkpoint, {"data": texts.digest(), **config.to_dict()})
+        encoder = {name: getattr(backbone.config, name) for name in ("name", "pooling")}
+        identity = {"data": texts.digest(), "backbone": encoder, **config.to_dict()}
+        saved = Checkpoint(checkpoint, identity)
     history = train(
         network,
         Batches(
@@ -140,9 +143,24 @@ def start_network(
         torch.manual_seed(seed)
         prototypes = PrototypeNetwork(backbone.dim, settings)
     network = PrimeNetwork(
-        backbone, prototypes, centroids=centroids, free_vectors=free_vectors, loss=config.loss
+        backbone,
+        prototypes,
+        centroids=centroids,
+        free_vectors=free_vectors,
+        has_text=text_mask(texts.labels, backbone, settings),
+        loss=config.loss,
     )
     return network, embeddings
+
+
+def text_mask(
+    labels: TokenRows, backbone: Backbone, settings: PrototypeConfig
+) -> torch.Tensor | None:
+    """Which labels (n_labels,) have a text; None where all have, or have nothing else."""
+    mask = has_words(labels, backbone.tokenizer)
+    if mask.all() or settings.sources == ("text",):
+        return None
+    return torch.from_numpy(mask)
 
 
 def draw(

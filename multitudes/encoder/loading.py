@@ -46,7 +46,7 @@ def load_backbone(
     folder = minilm_folder() if config.name == "minilm" else find_encoder(config.name)
     model, tokenizer, pooling = read_encoder(folder)
     config = dataclasses.replace(config, pooling=_chosen_pooling(config, pooling))
-    _check_lengths(config, model, tokenizer)
+    check_lengths(config, model, tokenizer)
     return Backbone(model, tokenizer, config)
 
 
@@ -123,7 +123,7 @@ def _chosen_pooling(config: BackboneConfig, of_folder: str | None) -> Any:
     return pooling
 
 
-def _check_lengths(config: BackboneConfig, model: object, tokenizer: object) -> None:
+def check_lengths(config: BackboneConfig, model: object, tokenizer: object) -> None:
     """Refuse a length beyond the positions that the encoder has learned."""
     positions = getattr(getattr(model, "config", None), "max_position_embeddings", None)
     limits = [n for n in (positions, getattr(tokenizer, "model_max_length", None)) if n]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -83,6 +84,15 @@ def put_on_device(
     )
 
 
+class Sources(NamedTuple):
+    """What the prototypes of m labels are made of, as `PrototypeNetwork` takes it."""
+
+    text: Tensor  # (m, d)
+    centroid: Tensor | None  # (m, d); None where prototypes have no such source
+    free: Tensor | None  # (m, d); likewise
+    present: Tensor | None  # bool (m, 3), which label has which; None: all of them all
+
+
 class PrimeNetwork(nn.Module):
     """The text encoder, and what makes prototypes of labels out of their texts.
 
@@ -94,10 +104,13 @@ class PrimeNetwork(nn.Module):
         Where prototypes have that source.
     free_vectors : FreeVectors, optional
         Likewise.
+    has_text : bool tensor (n_labels,), optional
+        Which labels have a text; all by default. One without is made of its other sources.
     loss : LossConfig
     """
 
     no_decay = ("free_vectors",)
+    has_text: Tensor | None
 
     def __init__(
         self,
@@ -106,6 +119,7 @@ class PrimeNetwork(nn.Module):
         *,
         centroids: Centroids | None = None,
         free_vectors: FreeVectors | None = None,
+        has_text: Tensor | None = None,
         loss: LossConfig | None = None,
     ) -> None:
         super().__init__()
@@ -113,6 +127,7 @@ class PrimeNetwork(nn.Module):
         self.prototypes = prototypes
         self.centroids = centroids
         self.free_vectors = free_vectors
+        self.register_buffer("has_text", has_text)
         self.loss = loss or LossConfig()
 
     def forward(self, batch: StepInput) -> tuple[Mapping[str, Tensor], Tensor]:
@@ -120,6 +135,9 @@ class PrimeNetwork(nn.Module):
         embeddings = self.backbone(batch.tokens)  # (b + m, d)
         instances, texts = embeddings.split([len(batch.instances), len(batch.labels)])
         prototypes = self.prototypes_of(batch.labels, texts)  # (m, d)
+        if self.has_text is not None:
+            # Nothing is to be learned from the embedding of no text, which many labels may share.
+            texts = torch.where(self.has_text[batch.labels].unsqueeze(1), texts, prototypes)
         targets = make_targets(
             batch.positives,
             batch.known_rows,
@@ -134,15 +152,25 @@ class PrimeNetwork(nn.Module):
 
     def prototypes_of(self, labels: Tensor, texts: Tensor) -> Tensor:
         """Prototypes (m, d) of labels (m,) that training knows, given their text embeddings."""
-        centroid = free = present = None
+        prototypes: Tensor = self.prototypes(*self.sources_of(labels, texts))
+        return prototypes
+
+    def sources_of(self, labels: Tensor, texts: Tensor) -> Sources:
+        """What makes the prototypes of labels (m,) that training knows."""
+        centroid = free = None
+        columns: dict[str, Tensor] = {}  # of the mask, where not everyone has the source
+        if self.has_text is not None:
+            columns["text"] = self.has_text[labels]  # (m,)
         if self.centroids is not None:
-            centroid, has_centroid = self.centroids(labels)  # (m, d), (m,)
-            present = torch.ones(len(labels), len(SOURCES), dtype=torch.bool, device=labels.device)
-            present[:, SOURCES.index("centroid")] = has_centroid
+            centroid, columns["centroid"] = self.centroids(labels)  # (m, d), (m,)
         if self.free_vectors is not None:
             free = self.free_vectors(labels)  # (m, d)
-        prototypes: Tensor = self.prototypes(texts, centroid, free, present)
-        return prototypes
+        if not columns:
+            return Sources(texts, centroid, free, None)
+        present = torch.ones(len(labels), len(SOURCES), dtype=torch.bool, device=labels.device)
+        for source, has_it in columns.items():
+            present[:, SOURCES.index(source)] = has_it
+        return Sources(texts, centroid, free, present)
 
     @torch.no_grad()
     def all_prototypes(self, texts: Tensor, *, chunk: int = 65_536) -> Tensor:
@@ -155,21 +183,27 @@ class PrimeNetwork(nn.Module):
         return torch.cat(parts)
 
     @torch.no_grad()
-    def new_prototypes(self, texts: Tensor, centroids: Tensor | None = None) -> Tensor:
-        """Prototypes (m, d) of labels that training never saw.
-
-        Parameters
-        ----------
-        texts : float tensor (m, d)
-            Their text embeddings.
-        centroids : float tensor (m, d), optional
-            Mean embedding of a few instances of each; a zero row for a label without any.
-        """
-        present = torch.zeros(len(texts), len(SOURCES), dtype=torch.bool, device=texts.device)
-        present[:, SOURCES.index("text")] = True
-        if centroids is not None:
-            present[:, SOURCES.index("centroid")] = centroids.abs().sum(dim=1) > 0
-        filler = torch.zeros_like(texts)
-        given = filler if centroids is None else centroids
-        prototypes: Tensor = self.prototypes(texts, given, filler, present)
+    def new_prototypes(
+        self, texts: Tensor, centroids: Tensor, has_text: Tensor | None = None
+    ) -> Tensor:
+        """Prototypes (m, d) of labels that training never saw; see `new_sources`."""
+        prototypes: Tensor = self.prototypes(*new_sources(texts, centroids, has_text))
         return prototypes
+
+
+def new_sources(texts: Tensor, centroids: Tensor, has_text: Tensor | None = None) -> Sources:
+    """What makes the prototypes of labels that training never saw; none has a free vector.
+
+    Parameters
+    ----------
+    texts : float tensor (m, d)
+        Their text embeddings.
+    centroids : float tensor (m, d)
+        Mean embedding of a few instances of each; a zero row for a label without any.
+    has_text : bool tensor (m,), optional
+        Which of them have a text; all by default.
+    """
+    present = torch.zeros(len(texts), len(SOURCES), dtype=torch.bool, device=texts.device)
+    present[:, SOURCES.index("text")] = True if has_text is None else has_text
+    present[:, SOURCES.index("centroid")] = centroids.abs().sum(dim=1) > 0
+    return Sources(texts, centroids, torch.zeros_like(texts), present)

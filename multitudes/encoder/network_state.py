@@ -49,6 +49,7 @@ def network_from_state(state: State) -> PrimeNetwork:
         PrototypeNetwork(backbone.dim, settings),
         centroids=centroids,
         free_vectors=free_vectors,
+        has_text=torch.from_numpy(np.array(arrays["has_text"])) if "has_text" in arrays else None,
         loss=LossConfig.from_dict(state.config["loss"]),
     )
     tensors: dict[str, Any] = {n: torch.from_numpy(np.array(a)) for n, a in arrays.items()}

@@ -15,6 +15,7 @@ from multitudes import progress
 from multitudes.encoder.backbone import Backbone
 from multitudes.encoder.backbone_config import BackboneConfig
 from multitudes.encoder.classifier import ClassifierConfig, train_classifier
+from multitudes.encoder.explanation import Explanation, source_shares
 from multitudes.encoder.fitting import (
     PrimeConfig,
     TrainingTexts,
@@ -24,21 +25,32 @@ from multitudes.encoder.fitting import (
 )
 from multitudes.encoder.index import PrototypeIndex
 from multitudes.encoder.index_config import IndexConfig
+from multitudes.encoder.kept_instances import KeptInstances
 from multitudes.encoder.loading import load_backbone
 from multitudes.encoder.loss_config import LossConfig
-from multitudes.encoder.network import PrimeNetwork
+from multitudes.encoder.network import PrimeNetwork, Sources, new_sources
 from multitudes.encoder.network_state import network_from_state, network_state
-from multitudes.encoder.prototype_config import PrototypeConfig
+from multitudes.encoder.new_labels import NewLabels, example_centroids
+from multitudes.encoder.prediction_encoder import PredictionEncoder, checked_precision
+from multitudes.encoder.prototype_config import SOURCES, PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
+from multitudes.encoder.text_inputs import (
+    Texts,
+    all_texts,
+    checked_label_texts,
+    checked_texts,
+    tokenised,
+)
+from multitudes.encoder.tokenizing import has_words
 from multitudes.encoder.tokens import TokenRows, joined
 from multitudes.encoder.validation import Validation
-from multitudes.errors import DataError, NotFittedError
-from multitudes.linear.inputs import checked_labels
+from multitudes.errors import NotFittedError
+from multitudes.linear.inputs import checked_label, checked_labels
 from multitudes.store import State
 from multitudes.training import TrainingConfig
 from multitudes.types import FloatArray, Predictions, Sparse
 
-Texts = Sequence[str] | TokenRows
+PLAIN = ("classifier", "keep_instances", "precision", "seed", "verbose")
 
 
 class Prime(BaseEstimator):  # type: ignore[misc]
@@ -58,7 +70,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     sampler : SamplerConfig, optional
         How batches are put together.
     training : TrainingConfig, optional
-        Epochs, learning rate, precision, checkpoints.
+        Epochs, learning rate, precision, checkpoints; `seed` is the one below.
     index : IndexConfig, optional
         How prototypes are searched.
     classifier : bool
@@ -66,6 +78,10 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         PRIME (W).
     classifier_settings : ClassifierConfig, optional
         How these are trained.
+    keep_instances : bool
+        Keep the training instances' embeddings with the model, two bytes a number, for `explain`.
+    precision : "auto", "float32" or "bf16"
+        Number format of prediction; auto is bf16 where the processor has it, twice as fast.
     seed : int
         Same seed, same model (on a CPU).
     verbose : bool
@@ -74,21 +90,22 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     network_ : PrimeNetwork
-    label_vectors_ : float32 array (n_labels, d)
-        What instances are compared with: prototypes, or the classifier's vectors.
     index_ : PrototypeIndex
+        Holds `label_vectors_`, what instances are compared with.
     history_ : History
         Loss and validation metrics of each epoch.
-    n_empty_, n_cut_ : int
-        Training texts without a word, and longer than `max_length`.
+    n_left_out_ : int
+        Training instances without labels: nothing is learned from them.
+    n_empty_, n_labels_without_text_ : int
+        Training texts, and label texts, without a word.
+    n_cut_ : int
+        Texts of both longer than `max_length` or `label_max_length`.
 
     References
     ----------
     Dahiya, Ortego and Jiménez, Prototypical Extreme Multi-label Classification with a Dynamic
     Margin Loss, NAACL 2025.
     """
-
-    reads_texts = True  # see `multitudes.types.TextModel`
 
     def __init__(
         self,
@@ -100,6 +117,8 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         index: IndexConfig | None = None,
         classifier: bool = False,
         classifier_settings: ClassifierConfig | None = None,
+        keep_instances: bool = False,
+        precision: str = "auto",
         seed: int = 0,
         verbose: bool = False,
     ) -> None:
@@ -111,6 +130,8 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         self.index = index
         self.classifier = classifier
         self.classifier_settings = classifier_settings
+        self.keep_instances = keep_instances
+        self.precision = precision
         self.seed = seed
         self.verbose = verbose
 
@@ -138,24 +159,16 @@ class Prime(BaseEstimator):  # type: ignore[misc]
             Instances kept aside: their P@1, P@5 and R@100 are measured after each epoch, and the
             best epoch's weights are kept.
         checkpoint : path, optional
-            Folder to save to now and then; a training found there goes on where it stopped.
+            Folder to save to now and then; a training found there goes on where it stopped. It
+            stays when training is over, until you remove it: save the model first.
         """
+        X = checked_texts(X, "X")
         Y = checked_labels(Y, n_instances=len(X))
-        if label_texts is None:
-            raise DataError(
-                "Prime needs the text of each label: pass label_texts=..., in the order of Y's "
-                "columns (a label's name will do)"
-            )
-        if len(label_texts) != Y.shape[1]:
-            raise DataError(
-                f"Y has {Y.shape[1]:,} labels, but there are {len(label_texts):,} label_texts: "
-                "give one for each column of Y"
-            )
+        label_texts = checked_label_texts(label_texts, Y)
+        checked_precision(self.precision)
         with progress.shown(self.verbose):
             backbone = load_backbone(
-                self.backbone or BackboneConfig(),
-                texts=_all_texts(X, label_texts),
-                seed=self.seed,
+                self.backbone or BackboneConfig(), texts=all_texts(X, label_texts), seed=self.seed
             )
             texts = self._tokenised(backbone, X, label_texts, Y)
             validate = None if validation is None else self._validation(backbone, texts, validation)
@@ -177,59 +190,65 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     def _tokenised(
         self, backbone: Backbone, X: Texts, label_texts: Texts, Y: Sparse
     ) -> TrainingTexts:
-        self.n_empty_ = self.n_cut_ = 0
-        rows = []
-        limits = (backbone.config.max_length, backbone.config.label_max_length)
-        for texts, max_length in zip((X, label_texts), limits, strict=True):
-            if isinstance(texts, TokenRows):
-                rows.append(texts.shortened(max_length))
-                continue
-            tokenised = backbone.tokenize(texts, max_length=max_length)
-            self.n_empty_ += tokenised.n_empty
-            self.n_cut_ += tokenised.n_cut
-            rows.append(tokenised.rows)
-        return TrainingTexts(rows[0], rows[1], Y)
+        instances = tokenised(backbone, X, backbone.config.max_length)
+        labels = tokenised(backbone, label_texts, backbone.config.label_max_length)
+        self.n_left_out_ = int(np.count_nonzero(np.diff(Y.indptr) == 0))
+        self.n_empty_, self.n_labels_without_text_ = instances.n_empty, labels.n_empty
+        self.n_cut_ = instances.n_cut + labels.n_cut
+        return TrainingTexts(instances.rows, labels.rows, Y)
 
     def _validation(
         self, backbone: Backbone, texts: TrainingTexts, validation: tuple[Texts, Sparse]
     ) -> Validation:
-        some, Y = validation
-        Y = checked_labels(Y, n_instances=len(some), n_labels=texts.Y.shape[1])
-        if not isinstance(some, TokenRows):
-            some = backbone.tokenize(some).rows
-        return Validation(some, Y, texts.labels)
+        some = checked_texts(validation[0], "validation texts")
+        Y = checked_labels(validation[1], n_instances=len(some), n_labels=texts.Y.shape[1])
+        rows = tokenised(backbone, some, backbone.config.max_length).rows
+        return Validation(rows, Y, texts.labels)
 
     def _finish(self, network: PrimeNetwork, texts: TrainingTexts) -> None:
         """Label vectors and their index, from a trained network."""
         self.network_ = network
         self.label_rows_ = texts.labels
-        self.label_vectors_, _ = label_prototypes(network, texts.labels)
+        self.added_centroids_ = np.zeros((0, network.backbone.dim), np.float32)
+        self._encoder: PredictionEncoder | None = None
+        self.instances_: KeptInstances | None = None
+        vectors, _ = label_prototypes(network, texts.labels)
+        if self.classifier or self.keep_instances:
+            embeddings = embed(network.backbone, texts.instances, "Embedding instances")
         if self.classifier:
-            instances = embed(network.backbone, texts.instances, "Embedding instances")
-            self.label_vectors_ = train_classifier(
-                instances,
+            vectors = train_classifier(
+                embeddings,
                 texts.Y,
-                self.label_vectors_,
+                vectors,
                 config=self.classifier_settings or ClassifierConfig(),
                 seed=self.seed,
                 device=network.backbone.device,
             )
-        self.index_ = PrototypeIndex(self.label_vectors_, self.index or IndexConfig())
+        if self.keep_instances:
+            self.instances_ = KeptInstances.of(embeddings, texts.Y)
+        self.index_ = PrototypeIndex(vectors, self.index or IndexConfig())
 
     # ------------------------------------------------------------------ prediction
 
     @property
+    def label_vectors_(self) -> FloatArray:
+        """What instances are compared with (n_labels, d): prototypes, or the classifier's."""
+        self._check_fitted()
+        return self.index_.vectors
+
+    @property
     def n_labels_(self) -> int:
         """Labels that can be predicted, added ones included."""
-        self._check_fitted()
         return len(self.label_vectors_)
 
     def embed(self, X: Texts) -> FloatArray:
         """Embeddings (n, d) of texts, of unit length."""
         self._check_fitted()
         backbone = self.network_.backbone
-        rows = X if isinstance(X, TokenRows) else backbone.tokenize(X).rows
-        return embed(backbone, rows.shortened(backbone.config.max_length), "Embedding texts")
+        if self._encoder is None:
+            self._encoder = PredictionEncoder(backbone, self.precision)
+        rows = tokenised(backbone, checked_texts(X, "X"), backbone.config.max_length).rows
+        return self._encoder(rows)
 
     def predict(
         self, X: Texts, *, top_k: int = 5, filter_pairs: npt.ArrayLike | None = None
@@ -239,13 +258,55 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         `filter_pairs` (n_pairs, 2) are (row, label) pairs to leave out, for texts that are labels
         themselves.
         """
+        self._check_fitted()
         return self.index_.search(self.embed(X), top_k=top_k, filter_pairs=filter_pairs)
 
     def to(self, device: str) -> Self:
         """Move to a device, e.g. "cuda"; a loaded model starts on the CPU."""
         self._check_fitted()
         self.network_.to(device)
+        self._encoder = None
         return self
+
+    def explain(self, text: str | None, label: int, *, top_k: int = 5) -> Explanation:
+        """What speaks for a label.
+
+        Parameters
+        ----------
+        text : str or None
+            The text that has, or might have, the label; None to look at the label alone.
+        label : int
+            Its id.
+        top_k : int
+            Training instances shown, where the model keeps them (``keep_instances=True``).
+        """
+        self._check_fitted()
+        label = checked_label(label, self.n_labels_)
+        vector = self.label_vectors_[label]
+        query = vector if text is None else self.embed([text])[0]
+        sources = self._sources(label)
+        shares = source_shares(
+            self.network_.prototypes,
+            *sources[:3],
+            present=sources.present,
+            queries=None if text is None else torch.from_numpy(query[None]).to(sources.text),
+        )[0].tolist()
+        nearest = None
+        if self.instances_ is not None:
+            nearest = self.instances_.nearest(label, query, top_k=top_k)
+        named = dict(zip(SOURCES, shares, strict=True))
+        return Explanation(label, float(query @ vector), named, nearest)
+
+    def _sources(self, label: int) -> Sources:
+        """What the prototype of a label is made of, one row each."""
+        backbone, row = self.network_.backbone, self.label_rows_.take(np.array([label]))
+        texts = torch.from_numpy(embed(backbone, row, "Embedding labels")).to(backbone.device)
+        n_trained = self.n_labels_ - len(self.added_centroids_)
+        if label < n_trained:
+            return self.network_.sources_of(torch.tensor([label], device=backbone.device), texts)
+        centroid = torch.from_numpy(self.added_centroids_[[label - n_trained]])
+        has_text = torch.from_numpy(has_words(row, backbone.tokenizer))
+        return new_sources(texts, centroid.to(backbone.device), has_text.to(backbone.device))
 
     # ------------------------------------------------------------------ new labels
 
@@ -265,76 +326,54 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         """
         self._check_fitted()
         backbone = self.network_.backbone
-        if examples is not None and len(examples) != len(label_texts):
-            raise DataError(
-                f"add_labels got {len(label_texts):,} label_texts and examples for "
-                f"{len(examples):,}: give one list of examples per label, empty for none"
-            )
+        label_texts = checked_texts(label_texts, "label_texts")
+        centroids = example_centroids(
+            examples, len(label_texts), embed=self.embed, dim=backbone.dim
+        )
         if not len(label_texts):
             return self
-        if not isinstance(label_texts, TokenRows):
-            limit = backbone.config.label_max_length
-            label_texts = backbone.tokenize(label_texts, max_length=limit).rows
-        texts = torch.from_numpy(embed(backbone, label_texts, "Embedding labels"))
-        centroids = None if examples is None else self._centroids(examples)
-        self.network_.eval()
-        vectors = self.network_.new_prototypes(
-            texts.to(backbone.device),
-            None if centroids is None else torch.from_numpy(centroids).to(backbone.device),
-        )
-        added = vectors.float().cpu().numpy()
-        self.label_vectors_ = np.concatenate([self.label_vectors_, added])
-        self.label_rows_ = joined(self.label_rows_, label_texts)
-        self.index_ = PrototypeIndex(self.label_vectors_, self.index or IndexConfig())
+        rows = tokenised(backbone, label_texts, backbone.config.label_max_length).rows
+        self.index_.add(NewLabels(rows, centroids).prototypes(self.network_))
+        self.label_rows_ = joined(self.label_rows_, rows)
+        self.added_centroids_ = np.concatenate([self.added_centroids_, centroids])
         return self
-
-    def _centroids(self, examples: Sequence[Sequence[str]]) -> FloatArray:
-        """Mean embeddings (m, d) of each label's examples, normalised; zero rows for none."""
-        counts = np.array([len(some) for some in examples])
-        means = np.zeros((len(examples), self.network_.backbone.dim), np.float32)
-        if counts.sum():
-            embeddings = self.embed([text for some in examples for text in some])
-            np.add.at(means, np.repeat(np.arange(len(examples)), counts), embeddings)
-        lengths = np.linalg.norm(means, axis=1, keepdims=True)
-        return np.asarray(means / np.maximum(lengths, 1e-12), np.float32)
 
     # ------------------------------------------------------------------ saving
 
     def to_state(self) -> State:
-        """Settings, label vectors, and the network with its backbone."""
+        """Settings, label vectors with their index, and the network with its backbone."""
         self._check_fitted()
         configs = {name: getattr(self, name) for name in self.config_kinds()}
         return State(
             "prime",
             {
                 **{name: c if c is None else c.to_dict() for name, c in configs.items()},
-                "classifier": self.classifier,
-                "seed": self.seed,
-                "verbose": self.verbose,
+                **{name: getattr(self, name) for name in PLAIN},
             },
             arrays={
-                "label_vectors": self.label_vectors_,
                 "label_token_ids": self.label_rows_.ids,
                 "label_token_offsets": self.label_rows_.offsets,
+                "added_centroids": self.added_centroids_,
+                **({} if self.instances_ is None else self.instances_.arrays()),
             },
-            parts={"network": network_state(self.network_)},
+            parts={"network": network_state(self.network_), "index": self.index_.to_state()},
         )
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """The model again, on the CPU."""
-        kinds = cls.config_kinds()
+        """The model again, on the CPU; its index is of the kind it was."""
+        kinds, arrays = cls.config_kinds(), state.arrays
         configs: dict[str, Any] = {
             name: None if state.config[name] is None else kind.from_dict(state.config[name])
             for name, kind in kinds.items()
         }
-        model = cls(**configs, **{k: state.config[k] for k in ("classifier", "seed", "verbose")})
+        model = cls(**configs, **{name: state.config[name] for name in PLAIN})
         model.network_ = network_from_state(state.parts["network"])
-        model.label_vectors_ = np.asarray(state.arrays["label_vectors"])
-        model.label_rows_ = TokenRows(
-            state.arrays["label_token_ids"], state.arrays["label_token_offsets"]
-        )
-        model.index_ = PrototypeIndex(model.label_vectors_, model.index or IndexConfig())
+        model.label_rows_ = TokenRows(arrays["label_token_ids"], arrays["label_token_offsets"])
+        model.added_centroids_ = np.array(arrays["added_centroids"])
+        model.instances_ = KeptInstances.from_arrays(arrays)
+        model._encoder = None
+        model.index_ = PrototypeIndex.from_state(state.parts["index"])
         return model
 
     @staticmethod
@@ -353,10 +392,3 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):
             raise NotFittedError("this Prime has learned nothing yet: call fit, or load one")
-
-
-def _all_texts(X: Texts, label_texts: Texts) -> list[str] | None:
-    """Texts to learn a tokenizer from; none where there are only token ids."""
-    if isinstance(X, TokenRows) or isinstance(label_texts, TokenRows):
-        return None
-    return [*X, *label_texts]

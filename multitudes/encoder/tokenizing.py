@@ -75,7 +75,13 @@ def tokenize(texts: Sequence[str], tokenizer: Any, *, max_length: int) -> Tokeni
             task.advance(len(chunk))
     all_lengths = np.concatenate(lengths)
     rows = TokenRows(np.concatenate(ids), np.cumsum(all_lengths))
-    return Tokenized(rows, n_empty=int((all_lengths[1:] == n_special).sum()), n_cut=n_cut)
+    return Tokenized(rows, n_empty=int((~has_words(rows, tokenizer)).sum()), n_cut=n_cut)
+
+
+def has_words(rows: TokenRows, tokenizer: Any) -> npt.NDArray[np.bool_]:
+    """Which texts (n_texts,) have a token of their own beside the special ones."""
+    n_special: int = tokenizer.backend_tokenizer.num_special_tokens_to_add(is_pair=False)
+    return np.asarray(rows.lengths > n_special)
 
 
 def id_type(vocabulary_size: int) -> npt.DTypeLike:
