@@ -9,7 +9,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.types import NO_LABEL, NO_SCORE, IntArray, Predictions, Sparse
+from multitudes.scores.selection import keep
+from multitudes.types import IntArray, Predictions, Sparse
 
 Convention = Literal["predictions", "both"]
 CELLS_IN_MEMORY = 32_000_000  # (pair, rank) comparisons made at once, a byte each
@@ -63,14 +64,9 @@ def remove_pairs(
     """
     checked = check_pairs(pairs, len(predictions), predictions.n_labels)
     rows, ranks = _found(predictions, checked)
-    labels, scores = predictions.labels.copy(), predictions.scores.copy()
-    labels[rows, ranks] = NO_LABEL
-    scores[rows, ranks] = NO_SCORE
-    touched = np.unique(rows)
-    order = np.argsort(labels[touched] == NO_LABEL, axis=1, kind="stable")
-    labels[touched] = np.take_along_axis(labels[touched], order, axis=1)
-    scores[touched] = np.take_along_axis(scores[touched], order, axis=1)
-    kept = Predictions(labels, scores, predictions.n_labels)
+    wanted = np.ones(predictions.labels.shape, bool)
+    wanted[rows, ranks] = False
+    kept = keep(predictions, wanted)
     return kept if top_k is None else kept.top(top_k)
 
 

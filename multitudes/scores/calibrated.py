@@ -1,0 +1,198 @@
+"""A calibration and a set rule in one: what turns a ranker's scores into probabilities and sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from multitudes.config import Config, setting
+from multitudes.errors import NotFittedError, StoreError
+from multitudes.scores.calibration import (
+    IsotonicCalibration,
+    TemperatureCalibration,
+    reliability,
+)
+from multitudes.scores.sets import ExpectedF1, GlobalThreshold, LabelThresholds
+from multitudes.scores.sets.objective import Metric, folds
+from multitudes.store.state import State
+from multitudes.types import NO_SCORE, Predictions, Sparse
+
+Calibration: TypeAlias = IsotonicCalibration | TemperatureCalibration
+Rule: TypeAlias = GlobalThreshold | LabelThresholds | ExpectedF1
+
+CALIBRATIONS: dict[str, type[Calibration]] = {
+    "isotonic": IsotonicCalibration,
+    "temperature": TemperatureCalibration,
+}
+RULES: dict[str, type[Rule]] = {
+    "threshold": GlobalThreshold,
+    "label-thresholds": LabelThresholds,
+    "expected-f1": ExpectedF1,
+}
+REPORTED_RANKS = 5  # the labels somebody looks at; over all candidates the error is always small
+
+
+@dataclass(frozen=True)
+class CalibrationConfig(Config):
+    """How probabilities and label sets are learned on validation data."""
+
+    method: str = setting(
+        "isotonic",
+        "How scores become probabilities: isotonic (any rising function) or temperature (a "
+        "logistic curve, for few instances).",
+        choices=tuple(CALIBRATIONS),
+    )
+    sets: str = setting(
+        "threshold",
+        "Which labels make a set: one threshold, label-thresholds, or expected-f1 (the size with "
+        "the largest expected F1).",
+        choices=tuple(RULES),
+    )
+    metric: str = setting(
+        "micro",
+        "The F1 that sets are tuned for: micro (over pairs) or example (mean over instances).",
+        choices=("micro", "example"),
+    )
+    candidates: int = setting(
+        50, "Labels per instance that sets are made from, at most.", at_least=1
+    )
+
+
+@dataclass(frozen=True)
+class CalibrationReport:
+    """What calibrating changed.
+
+    Parameters
+    ----------
+    n_instances, n_pairs : int
+        Labelled instances, and pairs (instance, listed label), that it was learned on.
+    error_before, error_after : float
+        Expected calibration error over the five best labels of each instance: of the scores as
+        they are (below 0 taken as 0, above 1 as 1), and of probabilities learned on the other
+        four fifths of the instances.
+    """
+
+    n_instances: int
+    n_pairs: int
+    error_before: float
+    error_after: float
+
+    def __str__(self) -> str:
+        return (
+            f"calibrated on {self.n_instances:,} instances, {self.n_pairs:,} predicted labels: "
+            f"reliability error {100 * self.error_before:.2f}% before, "
+            f"{100 * self.error_after:.2f}% after"
+        )
+
+
+class Calibrated:
+    """Probabilities and label sets from the scores of any ranker.
+
+    Parameters
+    ----------
+    config : CalibrationConfig, optional
+
+    Attributes
+    ----------
+    calibration_ : IsotonicCalibration or TemperatureCalibration
+    rule_ : GlobalThreshold, LabelThresholds or ExpectedF1
+    report_ : CalibrationReport
+
+    Examples
+    --------
+    >>> found = Calibrated().fit(model.predict(X_val, top_k=50), Y_val)  # doctest: +SKIP
+    >>> sets = found.sets(model.predict(X_test, top_k=50))  # doctest: +SKIP
+    """
+
+    kind = "calibrated"
+
+    def __init__(self, config: CalibrationConfig | None = None) -> None:
+        self.config = config or CalibrationConfig()
+
+    def fit(self, predictions: Predictions, truth: Sparse) -> Self:
+        """Learn from predictions of labelled instances that the model was not trained on.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            `candidates` labels per instance.
+        truth : CSR (n_instances, n_labels)
+        """
+        metric: Any = self.config.metric
+        truth = sp.csr_array(truth)
+        self.calibration_ = self._calibration().fit(predictions, truth)
+        self.rule_ = self._rule(metric).fit(self.calibration_.apply(predictions), truth)
+        self.report_ = self._report(predictions, truth)
+        return self
+
+    def probabilities(self, predictions: Predictions) -> Predictions:
+        """The same labels in the same order; scores are probabilities."""
+        self._check_fitted()
+        return self.calibration_.apply(predictions)
+
+    def sets(self, predictions: Predictions) -> Predictions:
+        """The labels of each instance's set with their probabilities, best first.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            Scores as the model gives them, `candidates` labels per instance.
+        """
+        self._check_fitted()
+        return self.rule_.apply(self.calibration_.apply(predictions))
+
+    def to_state(self) -> State:
+        """Settings and report; calibration and rule as parts."""
+        self._check_fitted()
+        return State(
+            self.kind,
+            {"settings": self.config.to_dict(), "report": dict(vars(self.report_))},
+            parts={"calibration": self.calibration_.to_state(), "rule": self.rule_.to_state()},
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build it again."""
+        found = cls(CalibrationConfig.from_dict(state.config["settings"]))
+        found.calibration_ = _of_kind(CALIBRATIONS, state.parts["calibration"])
+        found.rule_ = _of_kind(RULES, state.parts["rule"])
+        found.report_ = CalibrationReport(**state.config["report"])
+        return found
+
+    def _calibration(self) -> Calibration:
+        return CALIBRATIONS[self.config.method]()
+
+    def _rule(self, metric: Metric) -> Rule:
+        return RULES[self.config.sets](metric=metric)
+
+    def _report(self, predictions: Predictions, truth: Sparse) -> CalibrationReport:
+        """Errors before and after; the latter on instances that were not learned from."""
+        best = predictions.top(REPORTED_RANKS)
+        held_out = np.full(best.scores.shape, NO_SCORE, np.float32)
+        for learned_on, checked_on in folds(len(predictions)):
+            fitted = self.calibration_  # where there are no others to learn from
+            if (predictions.labels[learned_on] >= 0).any():
+                fitted = self._calibration().fit(predictions[learned_on], truth[learned_on])
+            held_out[checked_on] = fitted.apply(best[checked_on]).scores
+        after = Predictions(best.labels, held_out, best.n_labels)
+        return CalibrationReport(
+            len(predictions),
+            int((predictions.labels >= 0).sum()),
+            reliability(best, truth).error,
+            reliability(after, truth).error,
+        )
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "rule_"):
+            raise NotFittedError("nothing has been calibrated yet: call fit first")
+
+
+def _of_kind(classes: dict[str, Any], state: State) -> Any:
+    """The object of a state, whose kind must be that of one of the classes."""
+    for cls in classes.values():
+        if cls.kind == state.kind:
+            return cls.from_state(state)
+    raise StoreError(f"{state.kind!r} is no calibration or set rule that this version knows")

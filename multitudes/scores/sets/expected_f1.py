@@ -1,0 +1,166 @@
+"""Sets of the size whose expected F1 is largest, by the probabilities of the labels."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.scores.outcomes import check_numbers, outcomes
+from multitudes.scores.selection import keep
+from multitudes.scores.sets.objective import Metric, check_metric, f1_of
+from multitudes.store.state import State
+from multitudes.types import Predictions, Sparse
+
+TILTS = tuple(step / 4 for step in sorted(range(-8, 9), key=abs))
+
+
+class ExpectedF1:
+    """Takes as many of the best labels as make the expected F1 of the instance largest.
+
+    Labels are taken to be independent given the instance. The expectation is exact. True labels
+    that are not listed count too: their number is taken to be Poisson with the mean seen in `fit`.
+
+    Needs probabilities: see `multitudes.scores.calibration`. The expected F1 of one instance is
+    what example-based F1 averages; for micro-F1, and where labels are not independent, `fit` tilts
+    all odds by one factor, the best on the data it is given.
+
+    Parameters
+    ----------
+    metric : "micro" or "example"
+        The F1 the tilt is tuned for.
+    empty : float
+        What F1 counts for an instance that neither has nor gets a label: 0, as in
+        `multitudes.metrics.set_scores`, or 1.
+    tilt : float, optional
+        Added to the log odds of every label; 0 trusts the probabilities. Where absent, the best
+        of -2 to 2.
+
+    Attributes
+    ----------
+    tilt_ : float
+    unlisted_ : float
+        Mean number of true labels beside the listed ones.
+
+    References
+    ----------
+    Ye, Chai, Lee and Chieu, Optimizing F-measures: a tale of two approaches, 2012; Lewis,
+    Evaluating and optimizing autonomous text classification systems, 1995.
+    """
+
+    kind = "expected-f1"
+
+    def __init__(
+        self, *, metric: Metric = "example", empty: float = 0.0, tilt: float | None = None
+    ) -> None:
+        check_metric(metric)
+        if not 0 <= empty <= 1:
+            raise ConfigError(f"empty must lie in [0, 1], got {empty!r}")
+        self.metric: Metric = metric
+        self.empty = empty
+        self.tilt = tilt
+
+    def fit(self, predictions: Predictions, truth: Sparse) -> Self:
+        """Learn from probabilities of labelled instances that the model was not trained on.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            Scores are probabilities.
+        truth : CSR (n_instances, n_labels)
+        """
+        found = outcomes(predictions, truth)
+        self.unlisted_ = found.n_unlisted / len(found)
+        self.tilt_, best = 0.0 if self.tilt is None else self.tilt, -1.0
+        rank = np.arange(predictions.top_k)
+        for tilt in TILTS if self.tilt is None else ():
+            sizes = self._sizes(predictions, tilt)[0]
+            value = f1_of(found.is_listed & (rank < sizes[:, None]), found, self.metric)
+            if value > best + 1e-9:  # smaller tilts come first and win among equals
+                self.tilt_, best = tilt, value
+        return self
+
+    def apply(self, predictions: Predictions) -> Predictions:
+        """Only the labels of each instance's set, best first."""
+        sizes = self._sizes(predictions, self._fitted_tilt())[0]
+        taken = np.arange(predictions.top_k) < sizes[:, None]
+        return keep(predictions, taken)
+
+    def expected(self, predictions: Predictions) -> npt.NDArray[np.float64]:
+        """The F1 (n_instances,) that each set is expected to have, tilt included."""
+        return self._sizes(predictions, self._fitted_tilt())[1]
+
+    def to_state(self) -> State:
+        """Tilt and unlisted labels."""
+        return State(
+            self.kind,
+            {
+                "metric": self.metric,
+                "empty": self.empty,
+                "tilt": self.tilt_,
+                "unlisted": self.unlisted_,
+            },
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build a fitted rule again."""
+        config = state.config
+        rule = cls(metric=config["metric"], empty=config["empty"], tilt=config["tilt"])
+        rule.tilt_, rule.unlisted_ = float(config["tilt"]), float(config["unlisted"])
+        return rule
+
+    def _fitted_tilt(self) -> float:
+        if not hasattr(self, "tilt_"):
+            raise NotFittedError("this rule has not been fitted: call fit first")
+        return self.tilt_
+
+    def _sizes(
+        self, predictions: Predictions, tilt: float
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """(number of labels to take, expected F1), each (n_instances,)."""
+        from multitudes.kernels.set_sizes import best_sizes  # loads numba
+
+        p = tilted(_probabilities(predictions), tilt)
+        n, width = p.shape
+        sizes, values = np.empty(n, np.int64), np.empty(n, np.float64)
+        among, rest = np.empty((width + 1, width + 1)), np.empty(2 * width + 1)
+        none_unlisted = np.exp(-self.unlisted_)
+        inverse = mean_inverse(2 * width + 1, self.unlisted_)
+        best_sizes(p, inverse, self.empty * none_unlisted, among, rest, sizes, values)
+        return sizes, values
+
+
+def tilted(p: npt.NDArray[np.float64], tilt: float) -> npt.NDArray[np.float64]:
+    """Probabilities whose odds are e^tilt times as large."""
+    factor = np.exp(tilt)
+    return np.asarray(p * factor / (1 - p + p * factor), np.float64)
+
+
+def mean_inverse(size: int, mean: float) -> npt.NDArray[np.float64]:
+    """E[1 / (a + M)] for a = 0 .. size - 1 and M Poisson with a mean; 0 at a = 0, not used."""
+    from scipy.stats import poisson  # slow to import
+
+    last = int(poisson.isf(1e-12, mean)) + 1 if mean > 0 else 0
+    m = np.arange(last + 1)
+    chance = poisson.pmf(m, mean)
+    a = np.arange(1, size)
+    return np.concatenate([[0.0], (chance / (a[:, None] + m)).sum(axis=1)])
+
+
+def _probabilities(predictions: Predictions) -> npt.NDArray[np.float64]:
+    """Scores (n_instances, top_k) as float64, 0 where none is listed; refused outside [0, 1]."""
+    is_listed = check_numbers(predictions)
+    p = np.where(is_listed, predictions.scores, np.float32(0)).astype(np.float64)
+    if p.size and not 0 <= p.min() <= p.max() <= 1:
+        worst = p.min() if p.min() < 0 else p.max()
+        raise DataError(
+            f"expected F1 needs probabilities, got a score of {worst:g}: calibrate the "
+            "predictions first (multitudes.scores.calibration)"
+        )
+    if (np.diff(p, axis=1) > 0).any():
+        row = int(np.argwhere(np.diff(p, axis=1) > 0)[0, 0])
+        raise DataError(f"predictions, instance {row}: scores must fall from rank to rank")
+    return p

@@ -1,0 +1,81 @@
+"""F1 of sets of listed labels, as the rules are tuned for it."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from multitudes.errors import ConfigError
+from multitudes.scores.outcomes import Mask, Outcomes
+from multitudes.types import IntArray
+
+Metric = Literal["micro", "example"]
+N_FOLDS = 5
+
+
+def check_metric(metric: str) -> None:
+    """Refuse any but the two averages of F1."""
+    if metric not in get_args(Metric):
+        raise ConfigError(f"metric must be one of {list(get_args(Metric))}, got {metric!r}")
+
+
+def f1_of(taken: Mask, found: Outcomes, metric: Metric) -> float:
+    """F1 of taking some places (n_instances, top_k).
+
+    Parameters
+    ----------
+    metric : "micro" or "example"
+        Over all (instance, label) pairs, or the mean over instances; an instance that neither has
+        nor gets a label counts 0, as in `multitudes.metrics.set_scores`.
+    """
+    hits = 2.0 * (taken & found.is_true).sum(axis=1)
+    sizes = taken.sum(axis=1) + found.n_true
+    if metric == "micro":
+        return float(hits.sum() / max(sizes.sum(), 1))
+    return float(np.mean(hits / np.maximum(sizes, 1)))
+
+
+def best_threshold(scores: npt.NDArray[np.float32], found: Outcomes, metric: Metric) -> np.float64:
+    """The score above which taking all labels, of all instances, has the largest F1.
+
+    Parameters
+    ----------
+    scores : float32 array (n_instances, top_k)
+        Falling in each row; at least one is listed.
+
+    Returns
+    -------
+    float64
+        Half-way to the next lower score; of equal thresholds the highest.
+    """
+    listed = scores[found.is_listed].astype(np.float64)
+    order = np.argsort(-listed, kind="stable")
+    falling = listed[order]
+    values = _f1_by_size(found, order, metric)
+    is_last = np.append(falling[1:] < falling[:-1], True)  # equal scores are taken together
+    best = int(np.argmax(np.where(is_last, values, -1.0)))
+    lower = falling[best + 1] if best + 1 < len(falling) else falling[best]
+    return np.float64((falling[best] + lower) / 2)
+
+
+def _f1_by_size(found: Outcomes, order: IntArray, metric: Metric) -> npt.NDArray[np.float64]:
+    """F1 (n_pairs,) of taking the first 1, 2, ... of the listed pairs in an order."""
+    if metric == "micro":
+        so_far = np.cumsum(found.is_true[found.is_listed][order])
+        sizes = np.arange(1, len(order) + 1) + found.n_true.sum()
+        return np.asarray(2 * so_far / sizes, np.float64)
+    # Each pair adds what its instance's F1 gains when it is taken after those ranked before it.
+    hits = 2.0 * np.cumsum(found.is_true, axis=1)
+    taken = np.cumsum(found.is_listed, axis=1)
+    f1 = hits / np.maximum(taken + found.n_true[:, None], 1)
+    gains = np.diff(f1, axis=1, prepend=0.0)
+    return np.asarray(np.cumsum(gains[found.is_listed][order]) / len(found), np.float64)
+
+
+def folds(n_instances: int) -> list[tuple[IntArray, IntArray]]:
+    """(rows to learn from, rows to check on), so that every row is checked on once."""
+    order = np.random.default_rng(0).permutation(n_instances)
+    parts = np.array_split(order, min(N_FOLDS, n_instances))
+    return [(np.setdiff1d(order, part), np.sort(part)) for part in parts]

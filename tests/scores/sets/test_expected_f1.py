@@ -1,0 +1,107 @@
+"""Sets of the best expected F1."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import poisson
+
+from multitudes.errors import ConfigError, DataError
+from multitudes.kernels import reference_sets
+from multitudes.metrics import set_scores
+from multitudes.scores.sets import ExpectedF1, GlobalThreshold
+from multitudes.scores.sets.expected_f1 import mean_inverse, tilted
+from multitudes.types import Predictions
+
+from ..problems import drawn
+
+
+def fitted(unlisted=0.0, tilt=0.0, empty=0.0):
+    rule = ExpectedF1(empty=empty)
+    rule.unlisted_, rule.tilt_ = unlisted, tilt
+    return rule
+
+
+@given(
+    st.lists(st.floats(0, 1, width=32), min_size=1, max_size=6),
+    st.sampled_from([0.0, 0.3, 2.0]),
+    st.sampled_from([0.0, 1.0]),
+)
+def test_sets_are_the_best_over_all_outcomes(p, unlisted, empty):
+    p = sorted(p, reverse=True)
+    predictions = Predictions.from_lists([list(range(len(p)))], [p], len(p))
+    chances = poisson.pmf(np.arange(40), unlisted).tolist()
+    rule = fitted(unlisted, empty=empty)
+    size = int((rule.apply(predictions).labels >= 0).sum())
+    best = reference_sets.best_size(p, chances, empty)[1]
+    assert rule.expected(predictions)[0] == pytest.approx(best, abs=1e-9)
+    assert reference_sets.expected_f1(p, size, chances, empty) == pytest.approx(best, abs=1e-9)
+
+
+def test_expected_f1_is_what_comes_out():
+    predictions, truth, _ = drawn(0, n=20_000)
+    rule = fitted()
+    found = set_scores(rule.apply(predictions), truth, average="example").f1
+    assert rule.expected(predictions).mean() == pytest.approx(found, abs=0.01)
+
+
+def test_for_example_f1_it_beats_the_best_threshold():
+    predictions, truth, _ = drawn(1, n=5000)
+    fresh, fresh_truth, _ = drawn(2, n=5000)
+    values = [
+        set_scores(rule.fit(predictions, truth).apply(fresh), fresh_truth, average="example").f1
+        for rule in (ExpectedF1(), GlobalThreshold(metric="example"))
+    ]
+    assert values[0] > values[1] + 0.004
+
+
+def test_true_probabilities_need_hardly_any_tilt():
+    predictions, truth, _ = drawn(3, n=20_000)
+    assert abs(ExpectedF1().fit(predictions, truth).tilt_) <= 0.25
+
+
+def test_probabilities_that_are_too_low_are_tilted_up():
+    predictions, truth, _ = drawn(3, n=5000, distort=lambda p: tilted(p, -1.5))
+    assert ExpectedF1().fit(predictions, truth).tilt_ == pytest.approx(1.5, abs=0.5)
+
+
+def test_unlisted_labels_are_counted():
+    predictions, truth, _ = drawn(4, n=200)
+    rule = ExpectedF1().fit(predictions.top(2), truth)
+    listed = sum(truth[i, j] for i in range(200) for j in predictions.labels[i, :2].tolist())
+    assert rule.unlisted_ == pytest.approx((truth.nnz - listed) / 200)
+
+
+def test_a_given_tilt_is_kept():
+    predictions, truth, _ = drawn(5, n=50)
+    assert ExpectedF1(tilt=-0.3).fit(predictions, truth).tilt_ == -0.3
+
+
+@given(st.lists(st.floats(0, 1), min_size=1), st.floats(-5, 5))
+def test_tilting_adds_to_the_log_odds(p, tilt):
+    found = tilted(np.array(p), tilt)
+    assert ((found >= 0) & (found <= 1)).all()
+    np.testing.assert_allclose(found * (1 - np.array(p)), np.exp(tilt) * np.array(p) * (1 - found),
+                               atol=1e-9)  # fmt: skip
+
+
+def test_mean_inverse_without_unlisted_labels_is_one_over_a():
+    np.testing.assert_allclose(mean_inverse(5, 0.0), [0, 1, 1 / 2, 1 / 3, 1 / 4])
+
+
+def test_scores_that_are_no_probabilities_are_refused():
+    truth = drawn(0, n=1, width=1, n_labels=2)[1]
+    for scores, message in (
+        ([3.0, 0.5], "got a score of 3: calibrate"),
+        ([0.5, -0.1], "got a score of -0.1: calibrate"),
+        ([0.2, 0.5], "instance 0: scores must fall"),
+    ):
+        with pytest.raises(DataError, match=message):
+            ExpectedF1().fit(Predictions.from_lists([[0, 1]], [scores], 2), truth)
+
+
+def test_empty_must_be_an_f1():
+    with pytest.raises(ConfigError, match="empty must lie in"):
+        ExpectedF1(empty=2.0)
