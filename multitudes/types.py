@@ -133,34 +133,6 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class TextModel(Protocol):
-    """A model that reads texts itself, without features between; `reads_texts` says so.
-
-    `Tagger` hands it the texts of instances and labels, and what a long training can use.
-    """
-
-    reads_texts: bool
-
-    def fit(
-        self,
-        X: Any,
-        Y: Sparse,
-        *,
-        label_texts: Any = None,
-        validation: Any = None,
-        checkpoint: Any = None,
-    ) -> Self:
-        """Learn from texts and their labels; returns self.
-
-        `label_texts` are the texts of the labels, `validation` is (texts, Y) kept aside to choose
-        the best epoch, `checkpoint` a folder from which a stopped training goes on.
-        """
-
-    def predict(self, X: Any, *, top_k: int = 5) -> Predictions:
-        """The best `top_k` labels of each text."""
-
-
-@runtime_checkable
 class PartitionModel(Protocol):
     """A model made of label trees, which can be trained on trees with other leaves.
 

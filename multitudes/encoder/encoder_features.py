@@ -109,7 +109,7 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def find_backbone(source: str | PathLike[str], *, max_length: int | None = None) -> Backbone:
     """The encoder inside a saved model, or the one that a folder or name stands for."""
     name = str(source)
-    changes = {} if max_length is None else {"max_length": max_length}
+    changes: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
     if name == "scratch":
         raise ConfigError(
             "an encoder from scratch knows nothing before it is trained: train a prime model with "

@@ -1,11 +1,11 @@
-"""Presets: a model and features that go well together, under one name."""
+"""Presets: a model under one name, and the features that go well with it if it needs any."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from multitudes.errors import ConfigError, suggestion
 
@@ -26,7 +26,11 @@ class Preset:
     summary : str
         One sentence for help texts.
     model : str
-        "module:Class" of the estimator; imported on first use.
+        "module:Class" of the estimator, or "module:function" that makes one; imported on first use.
+    variant : str, optional
+        What that function is given: which of its models to make.
+    reads : "features" or "texts"
+        Whether the model learns from X, which features make of texts, or from texts themselves.
     features : mapping
         Settings of `TfidfFeatures` that differ from its defaults.
     has_leaves : bool
@@ -36,13 +40,16 @@ class Preset:
     name: str
     summary: str
     model: str
+    variant: str | None = None
+    reads: Literal["features", "texts"] = "features"
     features: Mapping[str, Any] = field(default_factory=dict)
     has_leaves: bool = True
 
     def make_model(self) -> Any:
-        """A new estimator with its default settings."""
+        """A new estimator with the preset's settings."""
         module, name = self.model.split(":")
-        return getattr(importlib.import_module(module), name)()
+        make = getattr(importlib.import_module(module), name)
+        return make() if self.variant is None else make(self.variant)
 
     def make_full_model(self) -> Any:
         """A new estimator that has every setting of the preset, those of overlap included."""
@@ -53,10 +60,23 @@ class Preset:
         return Disentangled(self.make_model(), overlap=1)
 
     def make_features(self) -> Any:
-        """New features with the preset's settings."""
+        """New features with the preset's settings; None for a model that reads texts."""
+        if self.reads == "texts":
+            return None
         from multitudes.features import TfidfFeatures
 
         return TfidfFeatures(**self.features)
+
+
+def _encoder(name: str, summary: str) -> Preset:
+    return Preset(
+        name,
+        summary,
+        "multitudes.encoder.presets:prime_preset",
+        variant=name,
+        reads="texts",
+        has_leaves=False,
+    )
 
 
 PRESETS = {
@@ -78,6 +98,13 @@ PRESETS = {
             "multitudes.linear:OneVsAll",
             has_leaves=False,
         ),
+        _encoder("prime", "a text encoder and a prototype of each label; for GPUs"),
+        _encoder("prime-lite", "prime in smaller steps: half the batch, one label drawn per text"),
+        _encoder("prime++", "prime in larger steps: twice the batch, three labels drawn per text"),
+        _encoder("dexa", "an encoder with a free vector beside the text of a label"),
+        _encoder("ngame", "an encoder of texts and label texts, batches of similar texts"),
+        _encoder("siamese", "an encoder of texts and label texts, random batches"),
+        _encoder("dpr", "an encoder of texts and label texts, softmax over random batches"),
     )
 }
 

@@ -1,7 +1,7 @@
 """Settings by name: ``branching`` of the model, ``solver.cost`` of its solver, ``features.min_df``.
 
 The names are the parameters the estimators declare, the fields of their Config parameters, and the
-parameters of an estimator that they wrap; nothing is listed twice.
+parameters of estimators that they wrap; nothing is listed twice.
 """
 
 from __future__ import annotations
@@ -102,8 +102,9 @@ def set_where_known(estimator: Any, name: str, value: Any) -> None:
     parameters = estimator.get_params(deep=False)
     if name in parameters:
         estimator.set_params(**{name: value})
-    for wrapped in filter(_is_estimator, parameters.values()):
-        set_where_known(wrapped, name, value)
+    for wrapped in parameters.values():
+        for inner in _estimators_in(wrapped):
+            set_where_known(inner, name, value)
 
 
 def describe_settings(model: Any, features: Any) -> list[tuple[str, Any, str]]:
@@ -117,30 +118,37 @@ def describe_settings(model: Any, features: Any) -> list[tuple[str, Any, str]]:
 
 
 def settings_of(estimator: Any, prefix: str = "", *, wrapped: bool = True) -> dict[str, Setting]:
-    """Full name -> Setting of an estimator, and of one it wraps; empty without ``get_params``."""
+    """Full name -> Setting of an estimator, and of those it wraps; none without ``get_params``."""
     if not hasattr(estimator, "get_params"):
         return {}
-    return {prefix + name: setting for name, setting in _settings(estimator, wrapped=wrapped)}
+    found: dict[str, Setting] = {}
+    for name, setting in _settings(estimator, wrapped=wrapped):
+        found.setdefault(prefix + name, setting)  # of blocks side by side, the first has the name
+    return found
 
 
 def _settings(estimator: Any, *, wrapped: bool) -> Iterator[tuple[str, Setting]]:
     hints = _hints(type(estimator))
     for name, value in estimator.get_params(deep=False).items():
-        if _is_estimator(value):
-            if wrapped:
-                yield from _settings(value, wrapped=True)
+        inside = _estimators_in(value)
+        if inside:
+            for inner in inside if wrapped else ():
+                yield from _settings(inner, wrapped=True)
             continue
         kinds = typing.get_args(hints.get(name)) or (hints.get(name),)
         configs = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Config)]
         if configs:
             for field, *_ in configs[0].describe():
-                yield f"{name}.{field}", Setting(estimator, name, configs[0], field)
+                if field not in COMMON:
+                    yield f"{name}.{field}", Setting(estimator, name, configs[0], field)
         elif value is not None or _can_be_plain(kinds):
             yield name, Setting(estimator, name)
 
 
-def _is_estimator(value: Any) -> bool:
-    return hasattr(value, "get_params") and not isinstance(value, type)
+def _estimators_in(value: Any) -> list[Any]:
+    """The estimators that a parameter holds: itself, or a list of them."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [one for one in values if hasattr(one, "get_params") and not isinstance(one, type)]
 
 
 def _can_be_plain(kinds: Sequence[Any]) -> bool:

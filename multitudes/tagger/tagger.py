@@ -13,24 +13,19 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.data import Dataset
-from multitudes.disentangle import ambiguous
 from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
 from multitudes.groups.grouped_dataset import groups_to_learn
 from multitudes.store import State, Storable, build, load, save
 from multitudes.tagger.assembly import Wishes, assemble, check_wishes
+from multitudes.tagger.devices import move
 from multitudes.tagger.group_lists import Group, grouped_texts
 from multitudes.tagger.group_report import GroupReport
+from multitudes.tagger.insights import Insights
 from multitudes.tagger.label_lists import label_matrix
+from multitudes.tagger.label_texts import listed_texts
+from multitudes.tagger.learning import Lesson, learn
 from multitudes.tagger.presets import AUTO
-from multitudes.tagger.senses import (
-    AmbiguousLabel,
-    WordSense,
-    checked_overlapping,
-    typical_texts,
-    word_sense,
-)
 from multitudes.tagger.update import Updates
-from multitudes.tagger.word_explanation import WordExplanation
 from multitudes.types import Predictions, Sparse
 
 BATCH = 4096  # instances scored at a time: enough to fill the threads, little memory
@@ -44,17 +39,20 @@ class Tag(NamedTuple):
     score: float
 
 
-class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
+class Tagger(Updates, Insights, BaseEstimator):  # type: ignore[misc]
     """Learns from texts and their labels, and tags new texts.
 
     Parameters
     ----------
     model : str or estimator
-        A preset ("xr-linear", "parabel", "one-vs-all"), "auto" to choose among them by the size
-        of the data, or any estimator with ``fit(X, Y)`` and ``predict(X, top_k=)``.
-    features : estimator, optional
-        Turns texts into X with ``fit_transform`` and ``transform``; TF-IDF where absent. For data
-        that comes as X, `PassThrough` with rows scaled to length 1, as TF-IDF rows are.
+        A preset ("xr-linear", "parabel", "one-vs-all", or a text encoder: "prime",
+        "prime-lite", ...), "auto" to choose among the first three by the size of the data, or any
+        estimator with ``fit(X, Y)`` and ``predict(X, top_k=)``.
+    features : str or estimator, optional
+        Turns texts into X with ``fit_transform`` and ``transform``; TF-IDF where absent. Names
+        do, with commas between: "tfidf,encoder:FOLDER" puts the embeddings of a saved text encoder
+        beside the words. For data that comes as X, `PassThrough` with rows scaled to length 1, as
+        TF-IDF rows are. Text encoders read texts themselves and take none.
     settings : mapping, optional
         Settings by name, e.g. ``{"branching": 8, "features.min_df": 2}``. With
         ``{"overlap": 2}`` a label of a tree preset may live in two leaves (`Disentangled`);
@@ -63,13 +61,16 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         Same seed, same tagger.
     n_threads : int, optional
         All cores where absent.
+    device : str, optional
+        Where a text encoder is trained: "cpu", "cuda", "mps", or "auto" for the GPU if there is
+        one, which it is where absent.
     verbose : bool
         Show progress on stderr.
 
     Attributes
     ----------
     model_ : the fitted model
-    features_ : the fitted features
+    features_ : the fitted features, or None for a model that reads texts
     takes_texts_ : bool
         False for a tagger fitted on X.
     labels_ : tuple of str
@@ -79,7 +80,8 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
     choice_ : str
         Which model was taken, and why.
     examples_ : dict of int to str
-        Shortened training texts, by row, that `senses` shows; with overlap only.
+        Shortened training texts, by row, that `senses` or `explain` show; only with overlap, or
+        of a text encoder that keeps its instances.
     group_report_ : GroupReport or None
         How labels of groups were assigned to instances, for a tagger that learned from groups.
 
@@ -98,6 +100,7 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         settings: Mapping[str, Any] | None = None,
         seed: int = 0,
         n_threads: int | None = None,
+        device: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.model = model
@@ -105,10 +108,11 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         self.settings = settings
         self.seed = seed
         self.n_threads = n_threads
+        self.device = device
         self.verbose = verbose
 
     def check(self) -> None:
-        """Refuse an unknown model or setting at once, before any data is read.
+        """Refuse an unknown model, setting or device at once, before any data is read.
 
         Which features and, with "auto", which model will be used depends on the data: a setting
         of any that may be is let through here.
@@ -121,20 +125,34 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         labels: Sequence[Sequence[str]] | Sparse,
         *,
         label_names: Sequence[str] | None = None,
+        label_texts: Mapping[str, str] | Sequence[str] | None = None,
     ) -> Self:
-        """Learn from texts and, for each, a list of label names (or Y with `label_names`)."""
+        """Learn from texts and, for each, a list of label names (or Y with `label_names`).
+
+        `label_texts` describe labels, by name or in the order of `label_names`, to models that read
+        them; a label without one is described by its name.
+        """
         if sp.issparse(labels):
             Y: Any = labels
-            return self.fit_dataset(Dataset(Y=Y, texts=texts, label_names=label_names))
-        if isinstance(texts, str) or len(texts) != len(labels):
-            n_texts = "one str" if isinstance(texts, str) else f"{len(texts):,} texts"
-            raise DataError(
-                f"fit needs one list of labels per text, got {n_texts} and {len(labels):,} lists"
-            )
-        Y, names = label_matrix(labels, label_names)
-        return self.fit_dataset(Dataset(Y=Y, texts=texts, label_names=names))
+            names = label_names
+        else:
+            if isinstance(texts, str) or len(texts) != len(labels):
+                n = "one str" if isinstance(texts, str) else f"{len(texts):,} texts"
+                raise DataError(
+                    f"fit needs one list of labels per text, got {n} and {len(labels):,} lists"
+                )
+            Y, names = label_matrix(labels, label_names)
+        described = listed_texts(label_texts, names or [str(label) for label in range(Y.shape[1])])
+        return self.fit_dataset(Dataset(Y=Y, texts=texts, label_names=names, label_texts=described))
 
-    def fit_dataset(self, dataset: Dataset, *, from_groups: bool | None = None) -> Self:
+    def fit_dataset(
+        self,
+        dataset: Dataset,
+        *,
+        from_groups: bool | None = None,
+        validation: Dataset | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> Self:
         """Learn from a Dataset, of texts or of features.
 
         Parameters
@@ -145,6 +163,11 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
             have labels and instances have none. Then the labels of an instance that is in a group
             are compared with those that it was given, in `group_report_`; one that is in no group
             is learned from as it is.
+        validation : Dataset, optional
+            Instances kept aside, over the same labels. A model trained in epochs is measured on
+            them after each and keeps the best; others have no use for them.
+        checkpoint : path, optional
+            Folder to save to during a long training; one that was stopped goes on from there.
         """
         if from_groups is None:
             from_groups = dataset.group_labels is not None and not dataset.Y.nnz
@@ -154,20 +177,13 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
             )
         grouped = groups_to_learn(dataset) if from_groups else None
         model, features, choice = assemble(self._wishes(), dataset, from_groups=from_groups)
-        takes_texts = dataset.texts is not None
-        self.group_report_ = None
+        lesson = Lesson(dataset, grouped, validation, checkpoint, self.n_threads)
         with progress.shown(self.verbose):
-            X = features.fit_transform(dataset.texts if takes_texts else dataset.X)
-            if grouped is None:
-                model.fit(X, dataset.Y)
-            else:
-                eagle = model.fit(X, *grouped)
-                self.group_report_ = GroupReport.of(dataset, *grouped, eagle.imputation_.Y)
-                model = eagle.model_  # all that tags texts; how it was taught is in the report
+            model, self.group_report_ = learn(model, features, lesson)
         names = dataset.label_names or [str(label) for label in range(dataset.n_labels)]
         self._set_learned(model, features, names, choice)
-        self.takes_texts_, self.feature_names_ = takes_texts, dataset.feature_names
-        self.examples_ = {} if dataset.texts is None else typical_texts(model, dataset.texts)
+        self.takes_texts_, self.feature_names_ = dataset.texts is not None, dataset.feature_names
+        self.examples_ = lesson.texts_to_show(model)
         return self
 
     def fit_groups(
@@ -236,42 +252,18 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         )
 
     def _predict_batch(self, inputs: Any, top_k: int) -> Predictions:
-        found: Predictions = self.model_.predict(self.features_.transform(inputs), top_k=top_k)
+        X = inputs if self.features_ is None else self.features_.transform(inputs)
+        found: Predictions = self.model_.predict(X, top_k=top_k)
         return found
 
-    def explain(self, text: Any, label: str) -> WordExplanation:
-        """Which words of a text (or columns of a row of X) carried the score of a label.
+    def to(self, device: str) -> Self:
+        """Predict on a device: "cpu", "cuda", "mps", or "auto" for the GPU if there is one.
 
-        The explanation is of the score itself, so any label can be asked about, also one that was
-        not predicted.
+        A loaded tagger starts on the CPU; one without a text encoder stays there.
         """
         self._check_fitted()
-        label_id = self._label_id(label)
-        if not hasattr(self.model_, "explain"):
-            raise ConfigError(f"{type(self.model_).__name__} cannot explain its scores")
-        inputs = self._checked_inputs([text] if self.takes_texts_ else text)
-        X = self.features_.transform(inputs)
-        return WordExplanation.of(self.model_.explain(X, label_id), label, self._feature_names())
-
-    def senses(self, label: str) -> list[WordSense]:
-        """What is around a label in each of its leaves; for a tagger with overlap.
-
-        The senses with most texts come first; in an ensemble, tree by tree.
-        """
-        self._check_fitted()
-        model = checked_overlapping(self.model_)
-        names = self._feature_names()
-        senses = model.senses(self._label_id(label))
-        return [word_sense(sense, self.labels_, names, self.examples_) for sense in senses]
-
-    def ambiguous_labels(self, *, top_k: int = 20) -> list[AmbiguousLabel]:
-        """The labels whose senses are farthest apart; for a tagger with overlap."""
-        self._check_fitted()
-        found = ambiguous(checked_overlapping(self.model_)).top(top_k)
-        columns = (found.distance, found.variation, found.cosine, found.n_instances)
-        names = [self.labels_[label] for label in found.labels.tolist()]
-        rows = zip(names, *(column.tolist() for column in columns), strict=True)
-        return [AmbiguousLabel(*row) for row in rows]
+        move(self.model_, self.features_, device)
+        return self
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save as a model folder; an older model there is replaced in one step."""
@@ -289,9 +281,11 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         return tagger
 
     def to_state(self) -> State:
-        """Settings, label names, and the two estimators as parts."""
+        """Settings, label names, and model and features as parts."""
         self._check_fitted()
         parts = {"model": self.model_, "features": self.features_}
+        if self.features_ is None:
+            del parts["features"]
         for name, part in parts.items():
             if not isinstance(part, Storable):
                 raise StoreError(
@@ -309,6 +303,7 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
             "tagger",
             {
                 "preset": self.model if isinstance(self.model, str) else None,
+                "features": self.features if isinstance(self.features, str) else None,
                 "settings": dict(self.settings or {}),
                 "seed": self.seed,
                 "choice": self.choice_,
@@ -324,12 +319,12 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
     def from_state(cls, state: State) -> Self:
         """Build a fitted tagger again."""
         model = build(state.parts["model"])
-        features = build(state.parts["features"])
+        features = build(state.parts["features"]) if "features" in state.parts else None
         config = state.config
         given = config["preset"] is not None
         tagger = cls(
             config["preset"] if given else model,
-            features=None if given else features,
+            features=config.get("features") if given else features,
             settings=config["settings"] or None,
             seed=config["seed"],
         )
@@ -343,7 +338,8 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
         return tagger
 
     def _wishes(self) -> Wishes:
-        return Wishes(self.model, self.features, self.settings or {}, self.seed, self.n_threads)
+        settings = self.settings or {}
+        return Wishes(self.model, self.features, settings, self.seed, self.n_threads, self.device)
 
     def _label_id(self, label: str) -> int:
         if label not in self.labels_:
@@ -351,9 +347,6 @@ class Tagger(Updates, BaseEstimator):  # type: ignore[misc]
             hint = f"did you mean {near[0]!r}?" if near else "labels_ lists them"
             raise DataError(f"there is no label {label!r} among {len(self.labels_):,}: {hint}")
         return self.labels_.index(label)
-
-    def _feature_names(self) -> Sequence[str] | None:
-        return getattr(self.features_, "feature_names", None) or self.feature_names_
 
     def _set_learned(self, model: Any, features: Any, names: Sequence[str], choice: str) -> None:
         self.model_, self.features_ = model, features

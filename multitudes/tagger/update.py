@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import scipy.sparse as sp
 
 from multitudes import progress
 from multitudes.errors import ConfigError, DataError
-from multitudes.tagger.label_lists import label_matrix
+from multitudes.tagger.label_lists import checked_row, label_matrix
 
 
 class Updates:
@@ -34,19 +34,61 @@ class Updates:
             self.model_.partial_fit(self.features_.transform(inputs), Y)
         return self
 
-    def add_labels(self, texts: Any, labels: Sequence[Sequence[str]]) -> Self:
+    def add_labels(
+        self,
+        texts: Any = None,
+        labels: Sequence[Sequence[str]] | None = None,
+        *,
+        label_texts: Mapping[str, str] | Sequence[str] | None = None,
+    ) -> Self:
         """Add the labels that are new, without training the others again.
 
-        Known labels may appear too: their texts are what new labels are told apart from. New names
-        are appended to `labels_`, in alphabetical order.
+        New names are appended to `labels_`, in alphabetical order.
+
+        Parameters
+        ----------
+        texts, labels : sequence of str (or X), and a list of label names for each
+            Texts that have the new labels; a model over features needs them. Known labels may
+            appear too: their texts are what new labels are told apart from.
+        label_texts : mapping of str to str, or sequence of str
+            New labels for a text encoder, which needs nothing but their description: texts by name,
+            or names that say enough. `texts` with these labels are examples, and help.
         """
         self._check_fitted()
         check_updatable(self.model_, "add_labels")
+        if self.features_ is None:
+            return self._add_described(texts, labels, described(label_texts))
+        if label_texts is not None or texts is None or labels is None:
+            raise ConfigError(
+                f"{type(self.model_).__name__} learns new labels from texts that have them: pass "
+                "texts and labels; label_texts are for text encoders such as prime"
+            )
         inputs = self._checked_inputs(texts)
         Y, names = grown_label_matrix(inputs, labels, self.labels_)
         with progress.shown(self.verbose):
             self.model_.add_labels(self.features_.transform(inputs), Y)
         self.labels_ = tuple(names)
+        return self
+
+    def _add_described(self, texts: Any, labels: Any, label_texts: Mapping[str, str]) -> Self:
+        """New labels of a text encoder."""
+        if (texts is None) != (labels is None):
+            raise DataError("examples are texts and their labels: give both, or neither")
+        examples: dict[str, list[str]] = {}
+        if texts is not None:
+            inputs = self._checked_inputs(texts)
+            check_lengths(inputs, labels)
+            for text, row in zip(inputs, labels, strict=True):
+                for name in checked_row(row, "labels"):
+                    examples.setdefault(name, []).append(text)
+        new = sorted(set(label_texts).union(examples).difference(self.labels_))
+        check_new(new, label_texts, self.labels_)
+        with progress.shown(self.verbose):
+            self.model_.add_labels(
+                [label_texts.get(name, name) for name in new],
+                [examples.get(name, []) for name in new] if examples else None,
+            )
+        self.labels_ = (*self.labels_, *new)
         return self
 
     def remove_labels(self, labels: Sequence[str]) -> Self:
@@ -99,12 +141,29 @@ def grown_label_matrix(
     """Y over the labels of a tagger and, after them, the new ones in alphabetical order."""
     check_lengths(inputs, labels)
     new = new_names(labels, known)
+    check_new(new, (), known)
+    return label_matrix(labels, [*known, *new])
+
+
+def described(label_texts: Mapping[str, str] | Sequence[str] | None) -> Mapping[str, str]:
+    """Texts by name; a name alone is its own text."""
+    if isinstance(label_texts, str):
+        raise DataError("label_texts are several labels, got one str: write [label]")
+    if isinstance(label_texts, Mapping):
+        return label_texts
+    return {name: name for name in label_texts or ()}
+
+
+def check_new(new: Sequence[str], named: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse to add nothing, or a label by name (`named`) that is there already."""
+    there = set(known).intersection(named)
+    if there:
+        raise DataError(f"label {min(there)!r} is there already: leave it out of label_texts")
     if not new:
         raise DataError(
             f"none of the labels is new: the tagger already has all of them among its "
             f"{len(known):,}; to learn from further texts use partial_fit"
         )
-    return label_matrix(labels, [*known, *new])
 
 
 def new_names(labels: Sequence[Sequence[str]], known: Sequence[str]) -> list[str]:

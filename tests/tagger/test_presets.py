@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from multitudes.errors import ConfigError
 from multitudes.tagger import PRESETS, choose
 from multitudes.tagger.presets import preset
+from multitudes.tagger.text_learner import reads_texts
 
 
 @pytest.mark.parametrize(
@@ -25,11 +29,33 @@ def test_auto_goes_by_counts_and_says_why(n_instances, n_labels, expected):
 
 
 def test_unknown_preset():
-    with pytest.raises(ConfigError, match="known: auto, one-vs-all, parabel, xr-linear"):
+    with pytest.raises(
+        ConfigError, match="known: auto, dexa, .* one-vs-all, parabel, .* xr-linear"
+    ):
         preset("random forest")
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_every_preset_can_be_made(name):
-    assert hasattr(PRESETS[name].make_model(), "fit")
-    assert hasattr(PRESETS[name].make_features(), "fit_transform")
+    model, features = PRESETS[name].make_model(), PRESETS[name].make_features()
+    assert hasattr(model, "fit")
+    assert hasattr(features, "fit_transform") == (PRESETS[name].reads == "features")
+    assert reads_texts(model) == (PRESETS[name].reads == "texts")
+
+
+def test_every_encoder_has_a_preset_with_its_settings():
+    from multitudes.encoder.presets import PRESETS as ENCODERS
+    from multitudes.encoder.presets import prime_preset
+
+    assert {name for name, one in PRESETS.items() if one.reads == "texts"} == ENCODERS.keys()
+    for name in ENCODERS:
+        assert PRESETS[name].make_model().get_params() == prime_preset(name).get_params()
+
+
+def test_names_and_summaries_need_no_torch():
+    code = (
+        "import sys\nfrom multitudes.tagger import PRESETS\n"
+        "print(len(PRESETS) > 3, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]

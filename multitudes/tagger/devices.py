@@ -1,0 +1,60 @@
+"""Where torch computes: the device of a tagger's model and of its features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from multitudes.errors import ConfigError
+from multitudes.tagger.settings import FEATURES_PREFIX, settings_of
+
+ANYWHERE = ("auto", "cpu")  # what a model without torch can be told as well
+
+
+def set_device(model: Any, features: Any, device: str) -> None:
+    """Have an unfitted model and its features compute on a device.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such device here, or neither can use it.
+    """
+    known = {**settings_of(model), **settings_of(features, FEATURES_PREFIX)}
+    places = [known[name] for name in ("training.device", "features.device") if name in known]
+    _check_used(bool(places), model, device)
+    for place in places:
+        place.set(device)
+    if device == "cpu" and "index.device" in known:  # else it goes by what there is
+        known["index.device"].set(device)
+    if places:
+        _check_there(device)
+
+
+def move(model: Any, features: Any, device: str) -> None:
+    """Have a fitted model and its features compute on a device."""
+    parts = list(_movable(model, features))
+    _check_used(bool(parts), model, device)
+    if parts:
+        chosen = _check_there(device)
+        for part in parts:
+            part.to(chosen)
+
+
+def _movable(model: Any, features: Any) -> Iterator[Any]:
+    blocks = getattr(features, "blocks_", [features])
+    return (part for part in (model, *blocks) if hasattr(part, "to"))
+
+
+def _check_used(used: bool, model: Any, device: str) -> None:
+    if not used and device not in ANYWHERE:
+        raise ConfigError(
+            f"{type(model).__name__} computes on the CPU alone, got device {device!r}: "
+            "leave the device out"
+        )
+
+
+def _check_there(device: str) -> str:
+    """The device that "auto" stands for, or the one named, if it is there."""
+    from multitudes.training import TrainingConfig, choose_device
+
+    return str(choose_device(TrainingConfig(device=device).device))
