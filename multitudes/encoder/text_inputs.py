@@ -11,7 +11,7 @@ from multitudes.encoder.backbone import Backbone
 from multitudes.encoder.tokenizing import has_words
 from multitudes.encoder.tokens import TokenRows
 from multitudes.errors import DataError
-from multitudes.features.text_buffer import as_texts
+from multitudes.features.text_buffer import as_texts, not_a_text
 from multitudes.types import Sparse
 
 Texts: TypeAlias = Sequence[str] | TokenRows
@@ -30,9 +30,12 @@ def checked_texts(texts: Texts, name: str) -> Texts:
     if isinstance(texts, TokenRows):
         return texts
     try:
-        return as_texts(texts)
+        texts = as_texts(texts)
+        if not all(isinstance(text, str) for text in texts):
+            raise not_a_text(texts, 0)
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
+    return texts
 
 
 def checked_label_texts(label_texts: Texts | None, Y: Sparse) -> Texts:

@@ -26,7 +26,9 @@ class KeptEmbeddings:
         """Keep the embeddings (b, d) of distinct instances (b,), both on one device."""
         if self.values is None or self.values.device != embeddings.device:
             self.values = self._moved_to(embeddings)
-        self.values.index_copy_(0, instances, embeddings.detach().to(torch.float16))
+        # A step that went wrong is for training to notice, not for the clustering beside it.
+        finite = embeddings.detach().to(torch.float16).nan_to_num()
+        self.values.index_copy_(0, instances, finite)
 
     def snapshot(self) -> Snapshot:
         """The embeddings of this moment; what is written later does not change them."""

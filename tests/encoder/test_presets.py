@@ -1,0 +1,49 @@
+"""Each preset trains, and is what it says."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from multitudes.encoder.presets import PRESETS, prime_preset
+from multitudes.encoder.sampling import SamplerConfig
+from multitudes.errors import ConfigError
+from tests.encoder.prime_problems import SMALL, colours, epochs
+
+TERMS = {
+    "prime": {"query_to_prototype", "query_to_label", "label_to_query", "regulariser", "loss"},
+    "dexa": {"query_to_prototype", "loss"},
+}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_each_preset_trains_and_finds_its_labels(name):
+    texts, Y, names = colours(96)
+    model = prime_preset(name)
+    sampler = dataclasses.replace(model.sampler or SamplerConfig(), batch_size=16)
+    model.set_params(backbone=SMALL, training=epochs(8), sampler=sampler)
+    model.fit(texts, Y, label_texts=names)
+    found = model.predict(texts, top_k=1).labels[:, 0]
+    assert (found == np.arange(96) % 6).mean() > 0.6
+    terms = set(model.history_.epochs[0].terms)
+    assert terms == TERMS["prime" if name.startswith("prime") else "dexa"]
+
+
+def test_what_they_are():
+    assert prime_preset("prime").sampler.positives == 2
+    assert (
+        prime_preset("prime-lite").sampler.batch_size * 2
+        == prime_preset("prime").sampler.batch_size
+    )
+    assert prime_preset("dpr").loss.kind == "softmax"
+    assert not prime_preset("siamese").sampler.clustered
+    assert prime_preset("ngame").sampler.clustered
+    assert prime_preset("dexa").prototypes.sources == ("text", "free")
+
+
+def test_an_unknown_preset_is_named_with_the_nearest():
+    with pytest.raises(ConfigError, match="no preset 'primelite': did you mean 'prime-lite'"):
+        prime_preset("primelite")
