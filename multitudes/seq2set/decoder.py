@@ -1,0 +1,178 @@
+"""The decoder: a GRU that is fed a label and what attention finds, step by step (Eq. 8 to 10).
+
+All steps have the same static shapes and nothing in them waits for the device, so that torch can
+compile the whole unrolled loop, or capture it as one CUDA graph. Per step there are two matrix
+products for the gates and the query together, one for the energies, one for the contexts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from multitudes.seq2set.attention import SharedAttention
+from multitudes.seq2set.global_embedding import GlobalEmbedding
+from multitudes.seq2set.label_output import LabelOutput, without
+from multitudes.seq2set.network_config import NetworkConfig
+
+
+class StepState(NamedTuple):
+    """Where the decoder stands between two steps.
+
+    Parameters
+    ----------
+    hidden : (b, hidden)
+    label : int64 (b,)
+        The symbol fed to the next step.
+    expected : (b, d) or None
+        The expected label embedding of the last step; for `GlobalEmbedding` alone.
+    """
+
+    hidden: Tensor
+    label: Tensor
+    expected: Tensor | None = None
+
+
+class Decoded(NamedTuple):
+    """What the steps gave.
+
+    Parameters
+    ----------
+    states : (b, N, w)
+        What the output layer reads at each step.
+    labels : int64 (b, N)
+        The likeliest symbol of each step, or the targets that were fed.
+    """
+
+    states: Tensor
+    labels: Tensor
+
+
+Until = Callable[[Tensor, Tensor], bool]
+"""Of a step's labels (b,) and features (b, z): whether no further step is wanted."""
+
+
+class Decoder(nn.Module):
+    """Generates symbols: labels, `empty` (which is also the end symbol), fed with `start` first.
+
+    Parameters
+    ----------
+    label_vectors : tensor (n_labels + 2, d)
+        Where the embeddings of labels, of `empty` and of `start` begin.
+    n_steps : int
+        N, steps of the loop.
+    config : NetworkConfig
+    """
+
+    def __init__(self, label_vectors: Tensor, *, n_steps: int, config: NetworkConfig) -> None:
+        super().__init__()
+        n_symbols, dim = len(label_vectors) - 1, label_vectors.shape[1]
+        size = config.hidden
+        self.empty, self.start, self.n_steps = n_symbols - 1, n_symbols, n_steps
+        contexts = 2 * size * (2 if config.convolution else 1)
+        self.labels = nn.Embedding(n_symbols + 1, dim, _weight=label_vectors)
+        self.attention = SharedAttention(2 * size, size)
+        self.from_input = nn.Linear(dim + contexts, 3 * size)
+        # The last state's part of the three gates, and behind it the query of attention.
+        self.from_state = nn.Linear(size, 4 * size)
+        self.output = LabelOutput(size + contexts + dim, n_symbols, bottleneck=config.bottleneck)
+        self.global_embedding = GlobalEmbedding(dim) if config.global_embedding else None
+        self.masked_softmax = config.masked_softmax
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self,
+        values: Tensor,
+        bias: Tensor,
+        state: Tensor,
+        targets: Tensor | None = None,
+        *,
+        no_repeat: bool = False,
+        until: Until | None = None,
+    ) -> Decoded:
+        """All steps.
+
+        Parameters
+        ----------
+        values, bias, state
+            See `Memory`.
+        targets : int64 (b, N), optional
+            Symbols to feed, each to the step after its own (teacher forcing); by default the
+            likeliest symbol of a step is fed to the next one (student forcing).
+        no_repeat : bool
+            Choose no label twice.
+        until : function of (labels (b,), features (b, z)) of a step -> bool, optional
+            Whether to stop after that step, before all are done.
+        """
+        keys = self.attention.keys(values)  # (b, m, hidden)
+        now = self.first(state)
+        features: list[Tensor] = []
+        fed: list[Tensor] = []
+        banned: Tensor | None = None  # (b, t)
+        for t in range(self.n_steps):
+            if fed and (no_repeat or self.masked_softmax):
+                banned = torch.stack(fed, dim=1)
+            now, step_features = self.step(now, keys, values, bias)  # (b, z)
+            features.append(step_features)
+            if targets is not None:
+                now = now._replace(label=targets[:, t])
+            else:
+                with torch.no_grad():  # the losses compute logits anew, of all steps at once
+                    chosen = self.output.best(self.output.hidden(step_features), banned)  # (b,)
+                now = now._replace(label=chosen)
+            fed.append(now.label)
+            if self.global_embedding is not None:
+                now = now._replace(expected=self.expected(step_features, banned))
+            if until is not None and until(now.label, step_features):
+                break
+        states = self.output.hidden(torch.stack(features, dim=1))  # (b, t, w)
+        return Decoded(states, torch.stack(fed, dim=1))
+
+    def first(self, state: Tensor) -> StepState:
+        """Before the first step: the start symbol is fed."""
+        label = torch.full((len(state),), self.start, dtype=torch.int64, device=state.device)
+        # In full precision: what is left out of a state is missing in all later ones.
+        return StepState(state.to(self.from_state.weight.dtype), label)
+
+    def step(
+        self, now: StepState, keys: Tensor, values: Tensor, bias: Tensor
+    ) -> tuple[StepState, Tensor]:
+        """The next state, and the features (b, z) that the output layer reads (Eq. 8 and 9)."""
+        label = self.labels(now.label)  # (b, d)
+        if self.global_embedding is not None and now.expected is not None:
+            label = self.global_embedding(label, now.expected)  # (b, d)
+        label = self.dropout(label)
+        size = now.hidden.shape[1]
+        from_state = self.from_state(now.hidden)  # (b, 4 * hidden)
+        gates, query = from_state[:, : 3 * size], from_state[:, 3 * size :]
+        contexts = self.attention(query, keys, values, bias)  # (b, n_memories * 2 * hidden)
+        inputs = self.from_input(
+            torch.cat([label.to(contexts.dtype), contexts], dim=1)
+        )  # (b, 3 * hidden)
+        hidden = gru_cell(inputs, gates, now.hidden)  # (b, hidden)
+        kind = contexts.dtype
+        features = torch.cat([hidden.to(kind), contexts, label.to(kind)], dim=1)  # (b, z)
+        return now._replace(hidden=hidden), self.dropout(features)
+
+    def expected(self, features: Tensor, banned: Tensor | None) -> Tensor:
+        """The mean label embedding (b, d) under the distribution of a step."""
+        logits = self.output.logits(self.output.hidden(features))  # (b, n_symbols)
+        if self.masked_softmax and banned is not None:
+            logits = without(logits, banned, empty=self.empty)
+        probabilities = torch.softmax(logits, dim=1)  # (b, n_symbols)
+        weight = self.labels.weight[: self.start]  # (n_symbols, d)
+        mean: Tensor = probabilities.to(features.dtype) @ weight.to(features.dtype)
+        return mean
+
+
+def gru_cell(inputs: Tensor, gates: Tensor, hidden: Tensor) -> Tensor:
+    """A GRU's next state (b, h), given its products with input and state, (b, 3 h) each."""
+    reset_in, update_in, new_in = inputs.chunk(3, dim=1)  # (b, h) each
+    reset_state, update_state, new_state = gates.chunk(3, dim=1)  # (b, h) each
+    reset = torch.sigmoid(reset_in + reset_state)  # (b, h)
+    update = torch.sigmoid(update_in + update_state)  # (b, h)
+    new = torch.tanh(new_in + reset * new_state)  # (b, h)
+    return new + update * (hidden - new)

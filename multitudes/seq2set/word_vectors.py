@@ -1,0 +1,212 @@
+"""Read pre-trained word vectors: word2vec and GloVe files, text or binary, compressed or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from multitudes.data.compression import open_bytes
+from multitudes.errors import ConfigError, DataError
+from multitudes.types import FloatArray
+
+SAMPLE_BYTES = 1 << 12
+BLOCK_BYTES = 1 << 22
+_CONTROL = frozenset(range(9)) | frozenset(range(14, 32))
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Vectors of some words.
+
+    Parameters
+    ----------
+    vectors : float32 array (n_words, d)
+        Zero rows for words without a vector.
+    known : bool array (n_words,)
+        Which words have one.
+    """
+
+    vectors: FloatArray
+    known: npt.NDArray[np.bool_]
+
+
+def read_word_vectors(
+    path: str | PathLike[str], words: Sequence[str], *, dim: int | None = None
+) -> WordVectors:
+    """The vectors of `words`; those of other words are read past and not kept.
+
+    A word is looked up as it is written. A lower-case word that the file has in another case only
+    ("Paris") takes that one's vector, the first in the file.
+
+    Parameters
+    ----------
+    path : path
+        Lines of a word and its numbers, with or without a first line ``n_words width``
+        (word2vec, GloVe), or word2vec's binary format; maybe compressed.
+    words : sequence of str
+    dim : int, optional
+        The width that is expected; by default whatever the file has.
+
+    Raises
+    ------
+    DataError
+        For a line with too few or too many numbers, or something else than a number: it names the
+        file and the line.
+    ConfigError
+        If the width is not `dim`.
+    """
+    path = Path(path)
+    with open_bytes(path) as stream:
+        width, entries = _entries(stream, path)
+        if dim is not None and width != dim:
+            raise ConfigError(
+                f"{path} holds vectors of width {width}, but dim={dim} is asked for: "
+                f"set dim={width} or None, or give a file of that width"
+            )
+        return _gathered(entries, words, width)
+
+
+def _gathered(
+    entries: Iterable[tuple[str, FloatArray]], words: Sequence[str], width: int
+) -> WordVectors:
+    place = {word: i for i, word in enumerate(words)}
+    vectors = np.zeros((len(words), width), np.float32)
+    exact, by_case = np.zeros(len(words), bool), np.zeros(len(words), bool)
+    for word, vector in entries:
+        at = place.get(word)
+        if at is not None and not exact[at]:
+            vectors[at] = vector
+            exact[at] = True
+            continue
+        at = place.get(word.lower())
+        if at is not None and not exact[at] and not by_case[at]:
+            vectors[at] = vector
+            by_case[at] = True
+    return WordVectors(vectors, exact | by_case)
+
+
+def _entries(stream: BinaryIO, path: Path) -> tuple[int, Iterator[tuple[str, FloatArray]]]:
+    """Width of the vectors, and (word, vector) of each entry."""
+    first = stream.readline()
+    if not first.strip():
+        raise DataError(f"{path}:1: the line is empty; expected a word and its vector")
+    header = _header(first)
+    if header is None:
+        width = len(_fields(first, path, 1)) - 1
+        if width < 1:
+            raise DataError(f"{path}:1: expected a word and its numbers, got {_shown(first)}")
+        return width, _text_entries(stream, path, width, first_line=1, before=first)
+    n_words, width = header
+    sample = stream.read(SAMPLE_BYTES)
+    if _is_binary(sample):
+        return width, _binary_entries(stream, path, n_words, width, before=sample)
+    return width, _text_entries(stream, path, width, first_line=2, before=sample)
+
+
+def _header(line: bytes) -> tuple[int, int] | None:
+    """(number of words, width) of a word2vec header; None for anything else."""
+    parts = line.split()
+    if len(parts) == 2 and all(part.isdigit() for part in parts) and int(parts[1]) > 1:
+        return int(parts[0]), int(parts[1])
+    return None
+
+
+def _is_binary(sample: bytes) -> bool:
+    """Whether these bytes are no text: control characters, or no UTF-8 up to the last character."""
+    if not _CONTROL.isdisjoint(sample):
+        return True
+    try:
+        sample.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start < len(sample) - 3  # a character may be cut at the end
+    return False
+
+
+def _text_entries(
+    stream: BinaryIO, path: Path, width: int, *, first_line: int, before: bytes
+) -> Iterator[tuple[str, FloatArray]]:
+    for number, line in enumerate(_lines(stream, before), first_line):
+        if line.strip():  # files may end in an empty line
+            yield _parsed(_fields(line, path, number), path, number, width)
+
+
+def _lines(stream: BinaryIO, before: bytes) -> Iterator[bytes]:
+    """Lines, of which the bytes `before` were read already."""
+    rest = before + stream.readline()
+    yield from rest.splitlines(keepends=True)
+    yield from stream
+
+
+def _fields(line: bytes, path: Path, number: int) -> list[str]:
+    try:
+        return line.decode("utf-8").rstrip().split(" ")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}:{number}: the line is not UTF-8: {_shown(line)}") from error
+
+
+def _parsed(fields: list[str], path: Path, number: int, width: int) -> tuple[str, FloatArray]:
+    """A word and its vector; a few words of public files have spaces in them."""
+    numbers, word = fields[-width:], fields[: len(fields) - width]
+    if not word or any(_is_number(part) for part in word[1:]):
+        n_numbers = sum(map(_is_number, fields[1:]))
+        raise DataError(
+            f"{path}:{number}: the line of {fields[0]!r} has {n_numbers} numbers, expected "
+            f"{width}, the width of this file: repair or remove the line"
+        )
+    try:
+        vector = np.array(numbers, np.float32)
+    except ValueError as error:
+        bad = next(part for part in numbers if not _is_number(part))
+        raise DataError(
+            f"{path}:{number}: the line of {word[0]!r} has {bad!r} among its {width} numbers: "
+            "repair or remove the line"
+        ) from error
+    if not np.isfinite(vector).all():
+        raise DataError(f"{path}:{number}: the vector of {word[0]!r} is not finite: remove it")
+    return " ".join(word), vector
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _binary_entries(
+    stream: BinaryIO, path: Path, n_words: int, width: int, *, before: bytes
+) -> Iterator[tuple[str, FloatArray]]:
+    """Entries of word2vec's binary format: a word, a space, float32 numbers, maybe a line end."""
+    data, at, n_bytes = before, 0, 4 * width
+    for number in range(1, n_words + 1):
+        space = data.find(b" ", at)
+        while space < 0 or space + 1 + n_bytes > len(data):
+            more = stream.read(BLOCK_BYTES)
+            if not more:
+                raise DataError(
+                    f"{path} ends in entry {number:,} of the {n_words:,} that its first line "
+                    f"({n_words} {width}) announces: it is cut off, or its width is not {width}"
+                )
+            data, at = data[at:] + more, 0
+            space = data.find(b" ", at)
+        word = data[at:space].lstrip(b"\n").decode("utf-8", "replace")
+        vector = np.frombuffer(data, "<f4", width, space + 1).astype(np.float32)
+        if not np.isfinite(vector).all():
+            raise DataError(
+                f"{path}: the vector of {word!r}, entry {number:,}, is not finite: the file is "
+                f"damaged, or its width is not {width}"
+            )
+        yield word, vector
+        at = space + 1 + n_bytes
+
+
+def _shown(line: bytes) -> str:
+    text = line[:60].decode("utf-8", "replace").rstrip()
+    return repr(text)

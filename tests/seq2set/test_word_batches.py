@@ -1,0 +1,42 @@
+"""Padded batches, and which instances go together."""
+
+import numpy as np
+import pytest
+
+from multitudes.seq2set.word_batches import epoch_rows, sorted_rows, word_batch
+
+from .tiny import token_rows
+
+
+def test_padding():
+    rows = token_rows((5, 2, 1))
+    batch = word_batch(rows, round_up_to=4)
+    assert batch.ids.shape == (3, 8)
+    assert batch.lengths.tolist() == batch.host_lengths.tolist() == [5, 2, 1]
+    assert batch.ids[1].tolist() == [*rows.ids[5:7].tolist(), 0, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("n", "size"), [(100, 8), (96, 8), (3, 8), (1000, 8), (1, 1)])
+def test_an_epoch_shows_every_instance_in_batches_of_one_size(n, size):
+    lengths = np.random.default_rng(0).integers(1, 50, n)
+    batches = epoch_rows(lengths, batch_size=size, seed=3)
+    assert {len(batch) for batch in batches} == {min(n, size)}
+    assert len(batches) == -(-n // min(n, size))
+    assert set(np.concatenate(batches).tolist()) == set(range(n))
+    for batch in batches:
+        assert (np.diff(lengths[batch]) <= 0).all()
+
+
+def test_texts_of_similar_length_go_together():
+    lengths = np.random.default_rng(0).integers(1, 500, 1024)
+    batches = epoch_rows(lengths, batch_size=8, seed=0)
+    spread = np.mean([np.ptp(lengths[batch]) for batch in batches])
+    assert spread < 50
+    first = [batch.tolist() for batch in batches]
+    assert first != [batch.tolist() for batch in epoch_rows(lengths, batch_size=8, seed=1)]
+    assert first == [batch.tolist() for batch in epoch_rows(lengths, batch_size=8, seed=0)]
+
+
+def test_prediction_takes_the_longest_first():
+    batches = list(sorted_rows(np.array([3, 9, 9, 1]), batch_size=3))
+    assert [batch.tolist() for batch in batches] == [[1, 2, 0], [3]]
