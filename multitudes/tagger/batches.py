@@ -12,18 +12,27 @@ from multitudes.metrics import Report, evaluate
 from multitudes.progress import track
 from multitudes.scores import remove_pairs
 from multitudes.tagger.prediction_files import write_line
+from multitudes.tagger.probabilities import Kind
 from multitudes.tagger.tagger import BATCH, Tagger
 from multitudes.types import Predictions
 
 
 def predict_batches(
-    tagger: Tagger, dataset: Dataset, *, top_k: int = 5
+    tagger: Tagger, dataset: Dataset, *, top_k: int | None = None, kind: Kind = "scores"
 ) -> Iterator[tuple[Dataset, Predictions]]:
     """(some instances, their predictions), until all of the Dataset is done.
 
     A Dataset's filter pairs are left out before the `top_k` are cut, so rows stay full. Labels
     are the tagger's, and so must be the Dataset's label space if it has filter pairs.
+
+    Parameters
+    ----------
+    top_k : int, optional
+        Labels per instance, at most; 5 where absent, and for sets as many as they have.
+    kind : "scores", "probabilities" or "sets"
+        The latter two need a tagger that was calibrated.
     """
+    width = tagger.width_of(kind, top_k)
     pairs = dataset.filter_pairs
     spare = 0
     if pairs is not None and len(pairs):
@@ -32,10 +41,10 @@ def predict_batches(
         for start in range(0, len(dataset), BATCH):
             batch = dataset[start : start + BATCH]
             inputs = batch.texts if tagger.takes_texts_ else batch.X
-            predictions = tagger.predict_ids(inputs, top_k=top_k + spare)
+            predictions = tagger.predict_ids(inputs, top_k=width + spare)
             if spare and batch.filter_pairs is not None:
                 predictions = remove_pairs(predictions, batch.filter_pairs)
-            yield batch, predictions.top(top_k)
+            yield batch, tagger.as_kind(predictions.top(width), kind).top(top_k or width)
             task.advance(len(batch))
 
 
@@ -44,13 +53,14 @@ def predict_to(
     tagger: Tagger,
     dataset: Dataset,
     *,
-    top_k: int = 5,
+    top_k: int | None = None,
     threshold: float | None = None,
+    kind: Kind = "scores",
 ) -> int:
     """Write the predictions of a Dataset as JSON lines; returns how many labels were written."""
     lowest = -np.inf if threshold is None else threshold
     row = n_written = 0
-    for batch, predictions in predict_batches(tagger, dataset, top_k=top_k):
+    for batch, predictions in predict_batches(tagger, dataset, top_k=top_k, kind=kind):
         kept = (predictions.labels >= 0) & (predictions.scores >= lowest)
         for i in range(len(batch)):
             instance = {"row": row} if batch.uids is None else {"uid": batch.uids[i]}
@@ -63,10 +73,14 @@ def predict_to(
 
 def evaluate_on(tagger: Tagger, dataset: Dataset, *, ks: Sequence[int] = (1, 3, 5)) -> Report:
     """The metrics of a tagger on a labelled Dataset over its label space."""
-    batches = [found for _, found in predict_batches(tagger, dataset, top_k=max(ks))]
-    predictions = Predictions(
+    return evaluate(predict_dataset(tagger, dataset, top_k=max(ks)), dataset.Y, ks=ks)
+
+
+def predict_dataset(tagger: Tagger, dataset: Dataset, *, top_k: int) -> Predictions:
+    """The best labels of every instance, in memory; filter pairs are left out."""
+    batches = [found for _, found in predict_batches(tagger, dataset, top_k=top_k)]
+    return Predictions(
         np.concatenate([batch.labels for batch in batches]),
         np.concatenate([batch.scores for batch in batches]),
         len(tagger.labels_),
     )
-    return evaluate(predictions, dataset.Y, ks=ks)

@@ -15,6 +15,7 @@ from multitudes import progress
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
 from multitudes.groups.grouped_dataset import groups_to_learn
+from multitudes.scores.calibrated import Calibrated
 from multitudes.store import State, Storable, build, load, save
 from multitudes.tagger.assembly import Wishes, assemble, check_wishes
 from multitudes.tagger.devices import move
@@ -25,6 +26,7 @@ from multitudes.tagger.label_lists import label_matrix
 from multitudes.tagger.label_texts import listed_texts
 from multitudes.tagger.learning import Lesson, learn
 from multitudes.tagger.presets import AUTO
+from multitudes.tagger.probabilities import Probabilities
 from multitudes.tagger.update import Updates
 from multitudes.types import Predictions, Sparse
 
@@ -39,7 +41,7 @@ class Tag(NamedTuple):
     score: float
 
 
-class Tagger(Updates, Insights, BaseEstimator):  # type: ignore[misc]
+class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[misc]
     """Learns from texts and their labels, and tags new texts.
 
     Parameters
@@ -84,6 +86,8 @@ class Tagger(Updates, Insights, BaseEstimator):  # type: ignore[misc]
         of a text encoder that keeps its instances.
     group_report_ : GroupReport or None
         How labels of groups were assigned to instances, for a tagger that learned from groups.
+    calibrated_ : Calibrated or None
+        What makes probabilities and label sets of scores, after `calibrate`.
 
     Examples
     --------
@@ -218,13 +222,14 @@ class Tagger(Updates, Insights, BaseEstimator):  # type: ignore[misc]
         threshold : float, optional
             Leave out labels whose score is lower.
         """
-        predictions = self.predict_ids(texts, top_k=top_k)
-        lowest = -np.inf if threshold is None else threshold
+        return self._tags(self.predict_ids(texts, top_k=top_k).above(threshold))
+
+    def _tags(self, predictions: Predictions) -> list[list[Tag]]:
         return [
             [
                 Tag(self.labels_[label], score)
                 for label, score in zip(labels, scores, strict=True)
-                if label >= 0 and score >= lowest
+                if label >= 0
             ]
             for labels, scores in zip(
                 predictions.labels.tolist(), predictions.scores.tolist(), strict=True
@@ -283,9 +288,10 @@ class Tagger(Updates, Insights, BaseEstimator):  # type: ignore[misc]
     def to_state(self) -> State:
         """Settings, label names, and model and features as parts."""
         self._check_fitted()
-        parts = {"model": self.model_, "features": self.features_}
-        if self.features_ is None:
-            del parts["features"]
+        parts = {
+            "model": self.model_, "features": self.features_, "calibrated": self.calibrated_
+        }  # fmt: skip
+        parts = {name: part for name, part in parts.items() if part is not None}
         for name, part in parts.items():
             if not isinstance(part, Storable):
                 raise StoreError(
@@ -330,6 +336,8 @@ class Tagger(Updates, Insights, BaseEstimator):  # type: ignore[misc]
         )
         tagger._set_learned(model, features, state.strings["labels"], config["choice"])
         tagger.takes_texts_ = bool(config["takes_texts"])
+        if "calibrated" in state.parts:
+            tagger.calibrated_ = Calibrated.from_state(state.parts["calibrated"])
         groups = config.get("groups")  # older folders have none
         tagger.group_report_ = None if groups is None else GroupReport.from_dict(groups)
         tagger.feature_names_ = state.strings.get("feature_names")
@@ -351,6 +359,7 @@ class Tagger(Updates, Insights, BaseEstimator):  # type: ignore[misc]
     def _set_learned(self, model: Any, features: Any, names: Sequence[str], choice: str) -> None:
         self.model_, self.features_ = model, features
         self.labels_, self.choice_ = tuple(names), choice
+        self.calibrated_ = None
 
     def _checked_inputs(self, texts: Any) -> Any:
         if not self.takes_texts_:

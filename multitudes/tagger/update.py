@@ -18,6 +18,7 @@ class Updates:
     model_: Any
     features_: Any
     labels_: tuple[str, ...]
+    calibrated_: Any
     verbose: bool
 
     def partial_fit(self, texts: Any, labels: Sequence[Sequence[str]]) -> Self:
@@ -32,6 +33,7 @@ class Updates:
         Y = known_label_matrix(inputs, labels, self.labels_)
         with progress.shown(self.verbose):
             self.model_.partial_fit(self.features_.transform(inputs), Y)
+        self.calibrated_ = None  # other scores, other probabilities
         return self
 
     def add_labels(
@@ -67,7 +69,7 @@ class Updates:
         Y, names = grown_label_matrix(inputs, labels, self.labels_)
         with progress.shown(self.verbose):
             self.model_.add_labels(self.features_.transform(inputs), Y)
-        self.labels_ = tuple(names)
+        self.labels_, self.calibrated_ = tuple(names), None
         return self
 
     def _add_described(self, texts: Any, labels: Any, label_texts: Mapping[str, str]) -> Self:
@@ -88,7 +90,7 @@ class Updates:
                 [label_texts.get(name, name) for name in new],
                 [examples.get(name, []) for name in new] if examples else None,
             )
-        self.labels_ = (*self.labels_, *new)
+        self.labels_, self.calibrated_ = (*self.labels_, *new), None
         return self
 
     def remove_labels(self, labels: Sequence[str]) -> Self:
@@ -100,6 +102,7 @@ class Updates:
         dropped = {self._label_id(label) for label in labels}
         self.model_.remove_labels(sorted(dropped))
         self.labels_ = tuple(name for i, name in enumerate(self.labels_) if i not in dropped)
+        self.calibrated_ = None
         return self
 
     if TYPE_CHECKING:  # of Tagger

@@ -1,0 +1,116 @@
+"""Probabilities and label sets of a tagger, learned on labelled data that it was not fitted on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.scores.calibrated import Calibrated, CalibrationConfig
+from multitudes.types import Predictions
+
+if TYPE_CHECKING:
+    from multitudes.tagger.tagger import Tag
+
+Kind = Literal["scores", "probabilities", "sets"]
+
+
+class Probabilities:
+    """The part of `Tagger` that says how sure it is, and how many labels a text gets."""
+
+    labels_: tuple[str, ...]
+    calibrated_: Calibrated | None = None
+
+    def calibrate(self, dataset: Dataset, *, config: CalibrationConfig | None = None) -> Self:
+        """Learn probabilities and label sets from labelled texts that `fit` has not seen.
+
+        `calibrated_.report_` then tells how reliable they are. What changes the model, e.g.
+        `add_labels`, forgets them.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            A few hundred instances or more. Its labels are matched by name; those the tagger does
+            not know are left out.
+        config : CalibrationConfig, optional
+            Method of calibration, rule for sets, the F1 it is tuned for.
+        """
+        from multitudes.tagger.batches import predict_dataset  # it imports the tagger
+
+        self._check_fitted()
+        config = config or CalibrationConfig()
+        if not len(dataset):
+            raise DataError("there are no instances to calibrate on")
+        known = relabel(dataset, LabelSpace(self.labels_))
+        tagger: Any = self
+        found = predict_dataset(tagger, known, top_k=config.candidates)
+        self.calibrated_ = Calibrated(config).fit(found, known.Y)
+        return self
+
+    def predict_proba(
+        self, texts: Any, *, top_k: int = 5, threshold: float | None = None
+    ) -> list[list[Tag]]:
+        """The best labels of each text with their probabilities, best first.
+
+        Needs `calibrate`. The order is that of `predict`.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Or X, for a tagger fitted on features.
+        top_k : int
+            At most so many labels per text.
+        threshold : float, optional
+            Leave out labels whose probability is lower.
+        """
+        self._check_calibrated()
+        found = self.as_kind(self.predict_ids(texts, top_k=top_k), "probabilities")
+        return self._tags(found.above(threshold))
+
+    def predict_sets(self, texts: Any) -> list[list[Tag]]:
+        """The labels each text should get, as many as are right, with their probabilities.
+
+        Needs `calibrate`; its settings say how sets are made.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Or X, for a tagger fitted on features.
+        """
+        found = self.predict_ids(texts, top_k=self.width_of("sets"))
+        return self._tags(self.as_kind(found, "sets"))
+
+    def as_kind(self, predictions: Predictions, kind: Kind) -> Predictions:
+        """Predictions with scores as they are, with probabilities, or cut to sets."""
+        if kind == "scores":
+            return predictions
+        calibrated = self._check_calibrated()
+        if kind == "probabilities":
+            return calibrated.probabilities(predictions)
+        if kind == "sets":
+            return calibrated.sets(predictions)
+        raise ConfigError(f"kind must be 'scores', 'probabilities' or 'sets', got {kind!r}")
+
+    def width_of(self, kind: Kind, top_k: int | None = None) -> int:
+        """How many labels per instance the model is asked for: sets are made from candidates."""
+        if kind == "sets":
+            return self._check_calibrated().config.candidates
+        return 5 if top_k is None else top_k
+
+    def _check_calibrated(self) -> Calibrated:
+        self._check_fitted()
+        if self.calibrated_ is None:
+            raise NotFittedError(
+                "this Tagger has scores but no probabilities: call calibrate(dataset) with "
+                "labelled data that it was not fitted on (multitudes calibrate MODEL DATA); "
+                "after a change of the model, do so again"
+            )
+        return self.calibrated_
+
+    if TYPE_CHECKING:  # of Tagger
+
+        def predict_ids(self, texts: Any, *, top_k: int = 5) -> Predictions:
+            """See `Tagger.predict_ids`."""
+
+        def _tags(self, predictions: Predictions) -> list[list[Tag]]: ...
+        def _check_fitted(self) -> None: ...

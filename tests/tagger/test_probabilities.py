@@ -1,0 +1,130 @@
+"""Probabilities and label sets of a tagger."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+
+import numpy as np
+import pytest
+
+from multitudes.data import Dataset, catalogue, split
+from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.metrics import set_scores
+from multitudes.scores.calibrated import CalibrationConfig
+from multitudes.tagger import Tagger, predict_batches, predict_to
+
+
+@pytest.fixture(scope="module")
+def parts() -> tuple[Dataset, Dataset, Dataset]:
+    """Training, validation and test texts of a small shop."""
+    rest, test = split(catalogue(1500, n_labels=60, seed=3).dataset, test_size=300)
+    train, validation = split(rest, test_size=300)
+    return train, validation, test
+
+
+@pytest.fixture(scope="module")
+def tagger(parts) -> Tagger:
+    train, validation, _ = parts
+    return Tagger("xr-linear", n_threads=1).fit_dataset(train).calibrate(validation)
+
+
+def test_probabilities_come_in_the_order_of_predict(tagger, parts):
+    texts = parts[2].texts[:50]
+    plain, sure = tagger.predict(texts, top_k=4), tagger.predict_proba(texts, top_k=4)
+    assert [[t.label for t in row] for row in plain] == [[t.label for t in row] for row in sure]
+    scores = [tag.score for row in sure for tag in row]
+    assert 0 <= min(scores) < max(scores) <= 1
+    for row in tagger.predict_proba(texts, threshold=0.5):
+        assert all(tag.score >= 0.5 for tag in row)
+
+
+def test_probabilities_are_reliable(tagger, parts):
+    report = tagger.calibrated_.report_
+    assert report.n_instances == 300
+    assert report.error_after < report.error_before
+    tags = [row[0] for row in tagger.predict_proba(parts[2].texts, top_k=1)]
+    hits = [tag.label in parts[2].labels_of(i) for i, tag in enumerate(tags)]
+    assert np.mean([tag.score for tag in tags]) == pytest.approx(np.mean(hits), abs=0.06)
+
+
+@pytest.mark.parametrize("sets", ["threshold", "label-thresholds", "expected-f1"])
+def test_sets_beat_any_fixed_number_of_labels(tagger, parts, sets):
+    _, validation, test = parts
+    again = Tagger.from_state(tagger.to_state())
+    again.calibrate(validation, config=CalibrationConfig(sets=sets))
+    ids = {name: i for i, name in enumerate(again.labels_)}
+    found = [[ids[tag.label] for tag in row] for row in again.predict_sets(test.texts)]
+    value = set_scores(found, test.Y).f1
+    ranked = again.predict_ids(test.texts, top_k=6)
+    assert value > max(set_scores(ranked.top(k), test.Y).f1 for k in range(1, 7))
+
+
+def test_a_batch_is_its_single_texts(tagger, parts):
+    texts = parts[2].texts[:20]
+    assert tagger.predict_sets(texts) == [tagger.predict_sets([text])[0] for text in texts]
+
+
+def test_saved_and_loaded_it_says_the_same(tagger, parts, tmp_path):
+    tagger.save(tmp_path / "model")
+    again = Tagger.load(tmp_path / "model", verify=True)
+    texts = parts[2].texts[:50]
+    assert again.predict_sets(texts) == tagger.predict_sets(texts)
+    assert again.calibrated_.report_ == tagger.calibrated_.report_
+
+
+@pytest.mark.parametrize("top_k", [None, 1])
+def test_lines_are_what_predict_sets_says(tagger, parts, top_k):
+    out = io.BytesIO()
+    n = predict_to(out, tagger, parts[2], kind="sets", top_k=top_k)
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    expected = [row[:top_k] for row in tagger.predict_sets(parts[2].texts)]
+    assert [[tag["label"] for tag in line["labels"]] for line in lines] == [
+        [tag.label for tag in row] for row in expected
+    ]
+    assert n == sum(map(len, expected))
+
+
+def test_filter_pairs_are_left_out_before_sets_are_made(tagger, parts):
+    best = tagger.predict_ids(parts[2].texts, top_k=1).labels[:, 0]
+    pairs = np.stack([np.arange(300), best], axis=1)
+    filtered = dataclasses.replace(parts[2], filter_pairs=pairs)
+    ((_, found),) = predict_batches(tagger, filtered, kind="sets")
+    assert not (found.labels == best[:, None]).any()
+    assert (found.labels >= 0).any()
+
+
+def test_labels_of_the_data_are_matched_by_name(tagger, parts):
+    validation = parts[1]
+    turned = dataclasses.replace(
+        validation, Y=validation.Y[:, ::-1].tocsr(), label_names=validation.label_names[::-1]
+    )
+    again = Tagger.from_state(tagger.to_state()).calibrate(turned)
+    assert again.calibrated_.report_ == tagger.calibrated_.report_
+
+
+def test_what_changes_the_model_forgets_its_probabilities(tagger, parts):
+    train = parts[0]
+    texts, labels = train.texts[:20], [train.labels_of(i) for i in range(20)]
+    for change in (
+        lambda t: t.partial_fit(texts, labels),
+        lambda t: t.add_labels(texts, [["new", *row] for row in labels]),
+        lambda t: t.remove_labels([t.labels_[0]]),
+        lambda t: t.fit(texts, labels),
+    ):
+        again = Tagger.from_state(tagger.to_state())
+        assert again.calibrated_ is not None
+        with pytest.raises(NotFittedError, match="no probabilities: call calibrate"):
+            change(again).predict_sets(texts)
+
+
+def test_misuse_is_told(tagger, parts):
+    with pytest.raises(NotFittedError, match="has not learned anything"):
+        Tagger().calibrate(parts[1])
+    with pytest.raises(NotFittedError, match="has not learned anything"):
+        Tagger().predict_proba(["a"])
+    with pytest.raises(DataError, match="no instances to calibrate on"):
+        tagger.calibrate(parts[1][:0])
+    with pytest.raises(ConfigError, match="kind must be 'scores', 'probabilities' or 'sets'"):
+        tagger.as_kind(tagger.predict_ids(["a"]), "margins")
