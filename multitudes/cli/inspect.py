@@ -65,7 +65,7 @@ def inspect(
 
 def _summary(manifest: Manifest) -> dict[str, Any]:
     """The manifest in a shape for reading: one entry per object of the model."""
-    objects = []
+    objects: list[dict[str, Any]] = []
     for folder, entry in manifest.root.walk():
         objects.append(
             {
@@ -74,6 +74,7 @@ def _summary(manifest: Manifest) -> dict[str, Any]:
                 "settings": entry.config,
                 "arrays": {n: [a.dtype, list(a.shape)] for n, a in entry.arrays.items()},
                 "strings": dict(entry.strings),
+                "folders": {name: _size(manifest, f"{folder}{name}/") for name in entry.folders},
             }
         )
     features = manifest.root.parts.get("features")
@@ -82,9 +83,16 @@ def _summary(manifest: Manifest) -> dict[str, Any]:
         "library_version": manifest.library_version,
         "n_labels": manifest.root.strings.get("labels"),
         "vocabulary": None if features is None else sum(features.strings.values()),
+        "encoders": [part["settings"]["name"] for part in objects if part["kind"] == "backbone"],
         "bytes": sum(entry.n_bytes for entry in manifest.files.values()),
         "objects": objects,
     }
+
+
+def _size(manifest: Manifest, home: str) -> dict[str, int]:
+    """Files and bytes below a folder."""
+    sizes = [entry.n_bytes for name, entry in manifest.files.items() if name.startswith(home)]
+    return {"files": len(sizes), "bytes": sum(sizes)}
 
 
 def _show_summary(manifest: Manifest, *, verified: bool) -> None:
@@ -96,6 +104,7 @@ def _show_summary(manifest: Manifest, *, verified: bool) -> None:
     out.print(f"{summary['kind']}, saved by multitudes {summary['library_version']}, {size}")
     counts = {"labels": summary["n_labels"], "words known": summary["vocabulary"]}
     known = [f"{count:,} {what}" for what, count in counts.items() if count]
+    known += [f"encoder {name}" for name in summary["encoders"]]
     out.print(", ".join(known) or "no lists of labels or words")
     if verified:
         out.print("every file has the SHA-256 of the manifest")
@@ -106,6 +115,10 @@ def _show_summary(manifest: Manifest, *, verified: bool) -> None:
         rows += [
             [name, f"{dtype} {' x '.join(f'{n:,}' for n in shape) or 'number'}"]
             for name, (dtype, shape) in part["arrays"].items()
+        ]
+        rows += [
+            [f"{name}/", f"{size['files']} files, {size['bytes'] / 1e6:,.1f} MB"]
+            for name, size in part["folders"].items()
         ]
         out.print(table(["", ""], rows, left=2))
 

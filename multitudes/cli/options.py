@@ -58,6 +58,14 @@ Groups = Annotated[
 ]
 TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="Labels per instance, at most.")]
 Cutoffs = Annotated[str, typer.Option("--ks", help="Cut-offs of the metrics.", metavar="K,K,...")]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="auto|cpu|cuda|mps",
+        help="Where text encoders compute; the GPU by default, if there is one.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]
 Intervals = Annotated[bool, typer.Option("--intervals", help="Add bootstrap confidence intervals.")]
 Resamples = Annotated[

@@ -31,8 +31,9 @@ def predict(
         float | None, typer.Option("--threshold", help="Leave out labels with a lower score.")
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="With --text: show the words behind each label.")
+        bool, typer.Option("--explain", help="With --text: show what is behind each label.")
     ] = False,
+    device: options.Device = None,
     format: options.Format = None,
     on_error: options.OnError = "raise",
     read: options.Read = None,
@@ -51,7 +52,7 @@ def predict(
 
     if (data is None) == (text is None):
         raise ConfigError("predict needs data or --text: multitudes predict MODEL DATA")
-    tagger = Tagger.load(model)
+    tagger = Tagger.load(model).to(device or "auto")
     if text is not None:
         _show_texts(tagger, text, top_k, threshold, json=json)
         if explain and not json:
@@ -92,7 +93,7 @@ def _show_texts(
 
 
 def _show_words(tagger: Tagger, texts: list[str], top_k: int, threshold: float | None) -> None:
-    """The words that carried each label's score, level by level."""
+    """What carried each label's score: words level by level, or parts of a prototype."""
     for text, tags in zip(
         texts, tagger.predict(texts, top_k=top_k, threshold=threshold), strict=True
     ):

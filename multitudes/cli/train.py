@@ -26,6 +26,15 @@ def _models() -> list[tuple[str, str]]:
     ]
 
 
+def _features() -> list[tuple[str, str]]:
+    return [
+        ("tfidf", "words, weighted"),
+        ("tfidf,encoder:", "words beside the embeddings of a saved text encoder"),
+        ("encoder:", "embeddings of a saved text encoder"),
+        ("hashing", "words, hashed: no vocabulary is kept"),
+    ]
+
+
 def train(
     data: Annotated[
         Path | None, typer.Argument(help="File or folder to learn from; - is stdin.")
@@ -39,9 +48,20 @@ def train(
             "--model",
             "-m",
             autocompletion=_models,
-            help="xr-linear, parabel, one-vs-all, or auto to choose by size.",
+            help="xr-linear, parabel, one-vs-all; a text encoder such as prime or prime-lite; "
+            "or auto to choose among the first three by size.",
         ),
     ] = "auto",
+    features: Annotated[
+        str | None,
+        typer.Option(
+            "--features",
+            metavar="NAME,...",
+            autocompletion=_features,
+            help="What models over features learn from: tfidf (the default), hashing, "
+            "encoder:FOLDER for embeddings of a saved text encoder; several side by side.",
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,13 +84,22 @@ def train(
         Path | None, typer.Option("--test", help="Data to evaluate the model on afterwards.")
     ] = None,
     validation: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "--validation",
-            metavar="SHARE",
-            help="Hold this share of the data out, e.g. 0.1, and evaluate on it.",
+            metavar="SHARE|FILE",
+            help="Hold this share of the data out, e.g. 0.1, or take this file, and evaluate on "
+            "it; a text encoder also keeps its best epoch by it.",
         ),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            help="Folder to save to during a long training; the same command goes on from there.",
+        ),
+    ] = None,
+    device: options.Device = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     format: options.Format = None,
@@ -87,26 +116,36 @@ def train(
     Example:  multitudes train train.jsonl -o model --model xr-linear
     """
     if list_settings:
-        show_settings(model, json=json)
+        show_settings(model, features, json=json)
         return
     if data is None or model_folder is None:
         raise ConfigError("train needs data and a place: multitudes train DATA -o MODEL")
     from multitudes import progress
     from multitudes.store.folder import check_target
     from multitudes.tagger import Tagger, parse_settings
+    from multitudes.tagger.learning import clear_checkpoint
 
     chosen = parse_settings(settings or []) | ({} if overlap is None else {"overlap": overlap})
-    tagger = Tagger(model, settings=chosen, seed=seed, n_threads=threads)
+    tagger = Tagger(
+        model, features=features, settings=chosen, seed=seed, n_threads=threads, device=device
+    )
     tagger.check()  # before the work, not after
     check_target(model_folder)
     reading = Reading(format, read or [], on_error, quiet)
     with progress.shown(not quiet):
         whole = reading.read(data, group_labels=groups)
-        dataset, held_out = _split(whole, validation, seed, from_groups=groups is not None)
+        dataset, held_out = _split(whole, validation, seed, reading, from_groups=groups is not None)
         started = time.perf_counter()
-        tagger.fit_dataset(dataset, from_groups=True if groups is not None else None)
+        tagger.fit_dataset(
+            dataset,
+            from_groups=True if groups is not None else None,
+            validation=held_out,
+            checkpoint=checkpoint,
+        )
         seconds = time.perf_counter() - started
         tagger.save(model_folder)
+        if checkpoint is not None:
+            clear_checkpoint(tagger.model_, checkpoint)
         reports = _reports(tagger, dataset, held_out, test, reading)
     if json:
         _show_json(tagger, dataset, model_folder, seconds, reports)
@@ -114,25 +153,41 @@ def train(
         _show(tagger, dataset, model_folder, seconds, reports, quiet=quiet)
 
 
+def _share(validation: str) -> float | None:
+    """The number in --validation; None where it names a file."""
+    try:
+        share = float(validation)
+    except ValueError:
+        return None
+    if not 0 < share < 1:
+        raise ConfigError(
+            f"--validation must be a share between 0 and 1, or a file, got {validation}"
+        )
+    return share
+
+
 def _split(
-    dataset: Dataset, validation: float | None, seed: int, *, from_groups: bool
+    dataset: Dataset, validation: str | None, seed: int, reading: Reading, *, from_groups: bool
 ) -> tuple[Dataset, Dataset | None]:
+    """What to learn from, and what to validate on."""
     if validation is None:
         return dataset, None
-    from multitudes.data import split
+    from multitudes.data import LabelSpace, split
     from multitudes.data.grouping import without_groups_of
 
-    if not 0 < validation < 1:
-        raise ConfigError(f"--validation must be a share between 0 and 1, got {validation}")
+    share = _share(validation)
+    if share is None:
+        labels = LabelSpace.of(dataset)
+        return dataset, reading.read(Path(validation), labels=labels, split="dev")
     if not from_groups:
-        return split(dataset, test_size=validation, seed=seed)
+        return split(dataset, test_size=share, seed=seed)
     if not dataset.Y.nnz:
         raise ConfigError(
             "--validation needs instances whose own labels are known, and with --groups these "
             "have none: evaluate on labelled data with --test"
         )
     # Whole groups, so that none is learned from without some of its instances.
-    train, held_out = split(dataset, test_size=validation, by="group", seed=seed)
+    train, held_out = split(dataset, test_size=share, by="group", seed=seed)
     return without_groups_of(train, held_out), held_out
 
 
@@ -153,6 +208,7 @@ def _show_json(
     tagger: Tagger, dataset: Dataset, folder: Path, seconds: float, reports: dict[str, Report]
 ) -> None:
     from multitudes.cli.show import show_json
+    from multitudes.tagger.training_notes import training_notes
 
     result: dict[str, Any] = {
         "model": str(folder),
@@ -163,6 +219,9 @@ def _show_json(
     }
     if tagger.group_report_ is not None:
         result["groups"] = tagger.group_report_.to_dict()
+    notes = training_notes(tagger.model_)
+    if notes:
+        result["notes"] = notes
     show_json(result | {name: report.to_dict() for name, report in reports.items()})
 
 
@@ -176,26 +235,31 @@ def _show(
     quiet: bool,
 ) -> None:
     from multitudes.cli.show import show_report
+    from multitudes.tagger.training_notes import training_notes
 
     if not quiet:
         remark(f"{dataset!r}\nmodel: {tagger.choice_}")
         if tagger.group_report_ is not None:
             remark(str(tagger.group_report_))
+        for note in training_notes(tagger.model_):
+            remark(note)
         remark(f"trained in {seconds:.1f} s, saved to {folder}")
     for name, report in reports.items():
         typer.echo(f"{name}:")
         show_report(report)
 
 
-def show_settings(model: str, *, json: bool) -> None:
-    """All settings of a preset, from the Config classes."""
+def show_settings(model: str, features: str | None, *, json: bool) -> None:
+    """All settings of a preset and its features, from the Config classes."""
     from multitudes.cli.show import console, show_json, table
     from multitudes.tagger import describe_settings
     from multitudes.tagger.group_settings import describe_group_settings
+    from multitudes.tagger.named_features import named_features
     from multitudes.tagger.presets import preset
 
     chosen = preset("xr-linear" if model == "auto" else model)
-    rows = describe_settings(chosen.make_full_model(), chosen.make_features())
+    own = chosen.make_features() if features is None else named_features(features)
+    rows = describe_settings(chosen.make_full_model(), own)
     rows += describe_group_settings()
     if json:
         show_json([{"name": n, "default": value, "help": doc} for n, value, doc in rows])

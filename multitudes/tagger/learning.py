@@ -16,7 +16,7 @@ from multitudes.tagger.label_texts import texts_of_labels
 from multitudes.tagger.prototype_explanation import kept_texts
 from multitudes.tagger.senses import typical_texts
 from multitudes.tagger.settings import set_where_known
-from multitudes.tagger.text_learner import TextLearner
+from multitudes.tagger.text_learner import TextLearner, reads_texts
 from multitudes.types import Sparse
 
 
@@ -76,6 +76,17 @@ def learn(model: Any, features: Any, lesson: Lesson) -> tuple[Any, GroupReport |
         return model.fit(X, dataset.Y), None
     eagle = model.fit(X, *lesson.grouped)
     return eagle.model_, _report(eagle, lesson)
+
+
+def clear_checkpoint(model: Any, folder: str | PathLike[str]) -> None:
+    """Remove the checkpoint of a training that is over and whose model is saved.
+
+    Models over features remove theirs themselves.
+    """
+    if reads_texts(model):
+        from multitudes.training import Checkpoint
+
+        Checkpoint(folder).clear()
 
 
 def _from_texts(model: Any, lesson: Lesson) -> tuple[Any, GroupReport | None]:
