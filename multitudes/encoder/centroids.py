@@ -35,20 +35,35 @@ class Centroids(nn.Module):
         The centroids; zero where a label has none.
     present : bool buffer (n_labels,)
         Which labels have one: those with an instance seen so far.
+    counts : int64 buffer (n_labels,)
+        Training instances of each label, as `recompute` found them; 0 before.
     """
 
     vectors: Tensor
     present: Tensor
+    counts: Tensor
 
     def __init__(self, n_labels: int, dim: int, *, momentum: float = 0.95) -> None:
         super().__init__()
         self.momentum = momentum
         self.register_buffer("vectors", torch.zeros(n_labels, dim))
         self.register_buffer("present", torch.zeros(n_labels, dtype=torch.bool))
+        self.register_buffer("counts", torch.zeros(n_labels, dtype=torch.int64))
 
     def forward(self, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Centroids (m, d) of some labels (m,), and which of them have one, bool (m,)."""
         return self.vectors[labels], self.present[labels]
+
+    def has_others(self, labels: Tensor, known_columns: Tensor) -> Tensor:
+        """Which of a batch's labels (m,) have an instance outside the batch, bool (m,).
+
+        The centroid of one that has none is made of the very instances it is compared with.
+        `known_columns` (k,) holds the place in `labels` of every known pair.
+        """
+        inside = torch.zeros_like(labels).index_add_(
+            0, known_columns, torch.ones_like(known_columns)
+        )  # (m,)
+        return self.counts[labels] > inside
 
     @torch.no_grad()
     def update(
@@ -111,6 +126,7 @@ class Centroids(nn.Module):
         counts = np.bincount(labels, minlength=n_labels)
         self.vectors.copy_(functional.normalize(sums, dim=1))
         self.present.copy_(torch.from_numpy(counts > 0))
+        self.counts.copy_(torch.from_numpy(counts))
 
 
 def _means(values: Tensor, groups: Tensor, n_groups: int) -> tuple[Tensor, Tensor]:

@@ -134,7 +134,8 @@ class PrimeNetwork(nn.Module):
         """Loss terms of a training step, and the embeddings (b, d) of its instances."""
         embeddings = self.backbone(batch.tokens)  # (b + m, d)
         instances, texts = embeddings.split([len(batch.instances), len(batch.labels)])
-        prototypes = self.prototypes_of(batch.labels, texts)  # (m, d)
+        sources = self._without_leaks(self.sources_of(batch.labels, texts), batch)
+        prototypes: Tensor = self.prototypes(*sources)  # (m, d)
         if self.has_text is not None:
             # Nothing is to be learned from the embedding of no text, which many labels may share.
             texts = torch.where(self.has_text[batch.labels].unsqueeze(1), texts, prototypes)
@@ -149,6 +150,16 @@ class PrimeNetwork(nn.Module):
         if self.centroids is not None and self.prototypes.config.centroids == "momentum":
             self.centroids.update(batch.labels, instances, batch.known_rows, batch.known_columns)
         return terms, instances.detach()
+
+    def _without_leaks(self, sources: Sources, batch: StepInput) -> Sources:
+        """Sources of a training step, less centroids that are nothing but the batch's instances."""
+        settings = self.prototypes.config
+        if self.centroids is None or sources.present is None or settings.centroid_leak == "keep":
+            return sources
+        present = sources.present.clone()  # (m, 3)
+        column = SOURCES.index("centroid")
+        present[:, column] &= self.centroids.has_others(batch.labels, batch.known_columns)
+        return sources._replace(present=present)
 
     def prototypes_of(self, labels: Tensor, texts: Tensor) -> Tensor:
         """Prototypes (m, d) of labels (m,) that training knows, given their text embeddings."""

@@ -46,6 +46,12 @@ class PrototypeConfig(Config):
         "after each epoch.",
         choices=("momentum", "exact"),
     )
+    centroid_leak: str = setting(
+        "keep",
+        "Centroids whose instances are all in the batch tell the answer: keep them in the step, "
+        "or drop them, which takes the only instance of a label out of its prototype in training.",
+        choices=("keep", "drop"),
+    )
     momentum: float = setting(
         0.95, "Part of a centroid that a batch leaves as it was.", at_least=0, at_most=1
     )

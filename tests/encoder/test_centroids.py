@@ -125,3 +125,14 @@ def test_an_update_needs_no_values_on_the_host():
             torch.arange(2), torch.randn(3, 6), torch.tensor([0, 1]), torch.tensor([1, 0])
         )
         assert centroids.vectors.shape == (4, 6)
+
+
+def test_labels_with_instances_outside_a_batch():
+    Y = sp.csr_array(np.array([[1, 1, 0], [1, 0, 0], [1, 0, 0]], np.float32))
+    centroids = Centroids(3, 2)
+    centroids.recompute(torch.eye(3)[:, :2], Y)
+    assert centroids.counts.tolist() == [3, 1, 0]
+    labels, columns = torch.tensor([0, 1]), torch.tensor([0, 0, 1])
+    assert centroids.has_others(labels, columns).tolist() == [True, False]
+    all_of_them = torch.tensor([0, 0, 0])
+    assert centroids.has_others(labels, all_of_them).tolist() == [False, True]

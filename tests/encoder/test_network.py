@@ -66,6 +66,23 @@ def test_a_step_trains_all_parts_and_moves_the_centroids_of_its_labels(batch, ti
     assert tiny_backbone.model.embeddings.word_embeddings.weight.grad.abs().sum() > 0
 
 
+def test_a_centroid_of_the_batch_alone_can_be_dropped(batch, tiny_backbone):
+    """Label 3 has its only two instances in the batch, label 1 has another elsewhere."""
+
+    def prototypes(net, centroids):
+        net.centroids.vectors.copy_(centroids)
+        net.centroids.counts[:] = torch.tensor([1, 2, 0, 2])
+        used, made = net._without_leaks(net.sources_of(batch.labels, texts), batch), net.prototypes
+        return made(*used).detach()
+
+    texts, some, others = torch.randn(2, 32), torch.randn(4, 32), torch.randn(4, 32)
+    net = network(tiny_backbone, centroid_leak="drop")
+    changed = (prototypes(net, some) - prototypes(net, others)).abs().amax(dim=1) > 1e-3
+    assert changed.tolist() == [True, False]
+    kept = network(tiny_backbone)
+    assert (prototypes(kept, some) - prototypes(kept, others)).abs().amax(dim=1).min() > 1e-3
+
+
 def test_exact_centroids_are_left_alone_by_a_step(batch, tiny_backbone):
     net = network(tiny_backbone, centroids="exact")
     before = net.centroids.vectors.clone()
