@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from multitudes.types import Sparse
 
@@ -61,24 +62,23 @@ class GroupCounts:
         group_labels : CSR (n_groups, n_labels)
             How often each group lists a label.
         """
-        in_group, lists = groups.tocoo(), group_labels.tocoo()
-        member, listed = in_group.data != 0, lists.data != 0
-        groups_of = np.bincount(in_group.coords[0][member], minlength=groups.shape[0])
-        sizes = np.bincount(in_group.coords[1][member], minlength=groups.shape[1])
-        rows, columns, counts = (a[listed] for a in (*lists.coords, lists.data))
+        members, lists = _without_zeros(groups), _without_zeros(group_labels)
+        groups_of = np.diff(members.indptr)
+        sizes = np.bincount(members.indices, minlength=groups.shape[1]).astype(np.int32)
+        size_of_pair = np.repeat(sizes, np.diff(lists.indptr))
         return cls(
             instances=int(groups.shape[0]),
             groups=int(groups.shape[1]),
             labels=int(group_labels.shape[1]),
-            memberships=int(member.sum()),
-            listed=int(listed.sum()),
+            memberships=int(members.nnz),
+            listed=int(lists.nnz),
             in_no_group=int((groups_of == 0).sum()),
             in_several=int((groups_of > 1).sum()),
             empty=int((sizes == 0).sum()),
-            empty_listed=int((sizes[rows] == 0).sum()),
-            unlabelled=int((np.bincount(rows, minlength=groups.shape[1]) == 0).sum()),
-            unseen_labels=int((np.bincount(columns, minlength=lists.shape[1]) == 0).sum()),
-            surplus=int(((counts > sizes[rows]) & (sizes[rows] > 0)).sum()),
+            empty_listed=int((size_of_pair == 0).sum()),
+            unlabelled=int((np.diff(lists.indptr) == 0).sum()),
+            unseen_labels=int((np.bincount(lists.indices, minlength=lists.shape[1]) == 0).sum()),
+            surplus=int(((lists.data > size_of_pair) & (size_of_pair > 0)).sum()),
         )
 
     @property
@@ -102,3 +102,14 @@ class GroupCounts:
         )
         lines = [f"{what}: {count:,}" for what, count in oddities.items() if count]
         return "\n".join([sizes, *lines])
+
+
+def _without_zeros(matrix: Sparse) -> Sparse:
+    """The matrix as CSR; copied only where it stores zeros or entries twice."""
+    rows = sp.csr_array(matrix)
+    if rows.has_canonical_format and (rows.data != 0).all():
+        return rows
+    rows = rows.copy()
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return rows

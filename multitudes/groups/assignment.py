@@ -13,6 +13,7 @@ from multitudes.data.group_counts import GroupCounts
 from multitudes.errors import ConfigError
 from multitudes.groups.candidates import Block, Candidates
 from multitudes.kernels.group_assignment import choose_members, share_out
+from multitudes.kernels.transposing import transposed
 from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
 
 
@@ -64,12 +65,11 @@ class Rule:
 
 
 class Choice(NamedTuple):
-    """Who gets the labels of a block, pair by pair: instances, their shares, how many, the gaps."""
+    """Who gets the labels of a block, label by label; shares are empty where they are all 1."""
 
     instances: LabelArray
     shares: FloatArray
     counts: IntArray
-    gaps: FloatArray
 
 
 def assign(
@@ -80,43 +80,60 @@ def assign(
     n_threads: int | None = None,
 ) -> Imputation:
     """Give the labels of all groups to instances, by the scores of each block's places."""
+    gaps = np.empty(len(candidates.pair_group), np.float32)
 
     def work(block: Block) -> Choice:
-        return _choose(candidates, block, scores(block), rule)
+        return _choose(candidates, block, scores(block), rule, gaps[block.pairs(candidates)])
 
-    return _gather(candidates, candidates.over_blocks(work, n_threads=n_threads))
+    Y = _labels(candidates, candidates.over_blocks(work, n_threads=n_threads))
+    shape = (candidates.n_groups, candidates.n_labels)
+    margins = _by_row(candidates.label_indptr, candidates.pair_group, gaps, shape)
+    return Imputation(Y, margins, candidates.counts)
 
 
-def _choose(candidates: Candidates, block: Block, scores: FloatArray, rule: Rule) -> Choice:
+def _choose(
+    candidates: Candidates, block: Block, scores: FloatArray, rule: Rule, gaps: FloatArray
+) -> Choice:
+    """Choose within a block (OUT gaps)."""
     pairs = block.pairs(candidates)
-    group, wanted = candidates.pair_group[pairs], candidates.pair_count[pairs]
-    if not rule.use_counts:
-        wanted = np.ones_like(wanted)
+    group = candidates.pair_group[pairs]
     instances = np.empty(block.n_places, np.int32)
-    counts, gaps = np.empty(len(group), np.int64), np.empty(len(group), np.float32)
+    counts = np.empty(block.stop - block.start, np.int64)
     n_chosen = choose_members(
-        candidates.group_indptr, candidates.members, group, wanted, rule.margin, scores,
+        candidates.group_indptr, candidates.members, block.label_indptr(candidates), group,
+        candidates.pair_count[pairs if rule.use_counts else slice(0)], rule.margin, scores,
         np.empty(candidates.largest_group, bool), instances, counts, gaps,
     )  # fmt: skip
     if not rule.soft:
-        return Choice(instances[:n_chosen].copy(), np.ones(n_chosen, np.float32), counts, gaps)
+        return Choice(instances[:n_chosen].copy(), np.empty(0, np.float32), counts)
     shares = np.empty(block.n_places, np.float32)
     share_out(candidates.group_indptr, group, rule.temperature, scores, shares)
-    sizes = candidates.group_indptr[group + 1] - candidates.group_indptr[group]
-    return Choice(candidates.instances(pairs), shares, sizes, gaps)
+    places = candidates.label_places()[block.start : block.stop + 1]
+    return Choice(candidates.instances(pairs), shares, np.diff(places))
 
 
-def _gather(candidates: Candidates, choices: Sequence[Choice]) -> Imputation:
-    """The choices of all blocks as matrices; of an instance's shares in a label the largest."""
-    instances, shares, counts, gaps = (np.concatenate(part) for part in zip(*choices, strict=True))
-    starts = np.concatenate([[0], np.cumsum(counts)])[candidates.label_indptr]
+def _labels(candidates: Candidates, choices: Sequence[Choice]) -> sp.csr_array[Any]:
+    """The choices of all blocks as a matrix; of an instance's shares in a label the largest."""
+    counts = np.concatenate([choice.counts for choice in choices])
+    instances = np.concatenate([choice.instances for choice in choices])
+    shares = np.concatenate([choice.shares for choice in choices])
     shape = (candidates.n_instances, candidates.n_labels)
-    Y = _largest(sp.csc_array((shares, instances, starts), shape=shape).tocsr())
-    margins = sp.csc_array(
-        (gaps, candidates.pair_group, candidates.label_indptr),
-        shape=(candidates.n_groups, candidates.n_labels),
-    )
-    return Imputation(Y, margins.tocsr(), candidates.counts)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    Y = _by_row(starts, instances, shares if len(shares) else None, shape)
+    return _largest(Y) if candidates.counts.in_several else Y
+
+
+def _by_row(
+    indptr: IntArray, indices: LabelArray, values: FloatArray | None, shape: tuple[int, int]
+) -> sp.csr_array[Any]:
+    """A matrix given by column as float32 CSR with int32 indices; ones where it has no values."""
+    dtype = None if values is None else np.float32
+    starts, columns, data = transposed(indptr, indices, values, shape[0], dtype)
+    if values is None:
+        data = np.ones(len(columns), np.float32)
+    if len(columns) < np.iinfo(np.int32).max:
+        starts = starts.astype(np.int32)
+    return sp.csr_array((data, columns, starts), shape=shape)
 
 
 def _largest(Y: Sparse) -> sp.csr_array[Any]:

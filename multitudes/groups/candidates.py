@@ -14,13 +14,16 @@ from multitudes import progress
 from multitudes.data.group_counts import GroupCounts
 from multitudes.data.grouping import check_groups
 from multitudes.errors import DataError
+from multitudes.kernels.group_assignment import count_places
 from multitudes.kernels.threads import ThreadTeam
+from multitudes.kernels.transposing import transposed
 from multitudes.types import IntArray, LabelArray, Sparse
 
 Result = TypeVar("Result")
 
 # Places that one task works on, about: the same blocks for any number of threads.
 BLOCK = 1 << 17
+MOST_COUNTED = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,9 @@ class Candidates:
 
     def label_places(self) -> IntArray:
         """Where each label's places begin, (n_labels + 1,)."""
-        sizes = np.diff(self.group_indptr)[self.pair_group]
-        return np.concatenate([[0], np.cumsum(sizes)])[self.label_indptr]
+        first = np.empty(self.n_labels + 1, np.int64)
+        count_places(self.group_indptr, self.label_indptr, self.pair_group, first)
+        return first
 
     def over_blocks(
         self, work: Callable[[Block], Result], *, n_threads: int | None = None
@@ -124,6 +128,11 @@ class Block:
         indptr = candidates.label_indptr
         return slice(int(indptr[self.start]), int(indptr[self.stop]))
 
+    def label_indptr(self, candidates: Candidates) -> IntArray:
+        """Where each of their labels' pairs begin, counted from the first."""
+        own = candidates.label_indptr[self.start : self.stop + 1]
+        return np.asarray(own - own[0])
+
 
 def checked_candidates(
     groups: Any, group_labels: Any, *, n_instances: int | None = None
@@ -154,16 +163,18 @@ def checked_candidates(
         )
     if group_labels.shape[1] == 0:
         raise DataError("group_labels has no labels (0 columns): there is nothing to learn")
-    by_group, by_label = groups.tocsc(), group_labels.tocsc()
-    return Candidates(
-        groups.shape[0],
-        by_group.indptr.astype(np.int64),
-        by_group.indices.astype(np.int32, copy=False),
-        by_label.indptr.astype(np.int64),
-        by_label.indices.astype(np.int32, copy=False),
-        np.minimum(by_label.data, np.iinfo(np.int32).max // 2).astype(np.int32),
-        GroupCounts.of(groups, group_labels),
+    group_indptr, members, _ = transposed(
+        groups.indptr, groups.indices, groups.data, groups.shape[1], None
     )
+    # Counts beyond any group's size say no more than the size does.
+    label_indptr, pair_group, pair_count = transposed(
+        group_labels.indptr, group_labels.indices, np.minimum(group_labels.data, MOST_COUNTED),
+        group_labels.shape[1], np.int32,
+    )  # fmt: skip
+    return Candidates(
+        groups.shape[0], group_indptr, members, label_indptr, pair_group, pair_count,
+        GroupCounts.of(groups, group_labels),
+    )  # fmt: skip
 
 
 def _checked(matrix: Any, name: str, axes: str) -> Sparse:

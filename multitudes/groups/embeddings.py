@@ -116,8 +116,8 @@ class Embedder:
         coefficient = np.empty(n_coefficients, np.float32)
         learn_embeddings(
             self.x, candidates.group_indptr, candidates.members,
-            candidates.label_indptr[block.start : block.stop + 1] - pairs.start,
-            candidates.pair_group[pairs], candidates.pair_count[pairs], block.start,
+            block.label_indptr(candidates), candidates.pair_group[pairs],
+            candidates.pair_count[pairs], block.start,
             self.n_steps, self.step,
             np.zeros(self.n_features, np.float32), np.zeros(self.n_features, np.uint32),
             cosine, coefficient,

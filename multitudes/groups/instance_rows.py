@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from multitudes.errors import DataError
 from multitudes.groups.candidates import Candidates
 from multitudes.kernels.rows import ShiftedRows, SparseRows
+from multitudes.kernels.unit_rows import measure_rows
 from multitudes.linear.inputs import checked_features
 from multitudes.types import FloatArray
 
@@ -63,9 +64,10 @@ def _rows(X: Any) -> SparseRows | FloatArray:
 
 def _lengths(X: Any) -> FloatArray:
     is_sparse = sp.issparse(X)
-    if is_sparse:
-        squares = np.concatenate([[0.0], np.cumsum(np.square(X.data, dtype=np.float64))])
-        lengths: Any = np.sqrt(np.diff(squares[X.indptr]))
-    else:
-        lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
-    return np.asarray(lengths, np.float32)
+    if not is_sparse:
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X)), np.float32)
+    n = X.shape[0]
+    lengths, unused = np.empty(n, np.float32), np.empty(n, np.float32)
+    counts = np.empty(n, np.int64)
+    measure_rows(X.indptr.astype(np.int64), X.data, 0.0, 0, n, lengths, unused, counts)
+    return lengths

@@ -102,7 +102,7 @@ class Rounds:
         scores = self.start(block)
         place_scores(
             candidates.group_indptr, candidates.members,
-            candidates.label_indptr[block.start : block.stop + 1] - pairs.start,
+            block.label_indptr(candidates),
             candidates.pair_group[pairs],
             by_label.indptr[block.start : block.stop + 1].astype(np.int64) - int(begin),
             by_label.indices[begin:end].astype(np.int32, copy=False), by_label.data[begin:end],

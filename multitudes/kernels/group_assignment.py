@@ -11,16 +11,33 @@ TIE = 1e-6
 
 
 @njit(nogil=True, cache=True)
+def count_places(
+    group_indptr,  # IN int64 (n_groups + 1,)
+    label_indptr,  # IN int64 (n_labels + 1,): the groups of each label
+    label_groups,  # IN int32
+    first,  # OUT int64 (n_labels + 1,): where each label's places begin
+):
+    """Add up the sizes of each label's groups."""
+    first[0] = 0
+    for label in range(label_indptr.size - 1):
+        at = first[label]
+        for p in range(label_indptr[label], label_indptr[label + 1]):
+            at += group_indptr[label_groups[p] + 1] - group_indptr[label_groups[p]]
+        first[label + 1] = at
+
+
+@njit(nogil=True, cache=True)
 def choose_members(
     group_indptr,  # IN int64 (n_groups + 1,)
     members,  # IN int32: the instances of each group, ascending
-    pair_group,  # IN int32 (n_pairs,): the group of each (label, group) pair of this block
-    wanted,  # IN int32 (n_pairs,): how many members are to get the label, at least 1
+    label_indptr,  # IN int64 (n_labels + 1,): the groups of each label of this block
+    label_groups,  # IN int32 (n_pairs,)
+    wanted,  # IN int32 (n_pairs,): how many members are to get the label; or (0,) for one each
     slack,  # IN: members whose score is less than this below the last one chosen get it too
     score,  # IN float32 (n_places,): of each member of each pair's group, pair by pair
     is_chosen,  # TMP bool (members of the largest group,)
     chosen,  # OUT int32 (n_places,): the instances chosen, pair by pair, ascending
-    counts,  # OUT int64 (n_pairs,): how many of them belong to each pair
+    counts,  # OUT int64 (n_labels,): how many of them belong to each label
     gap,  # OUT float32 (n_pairs,): from the last member chosen to the best that was not
 ):
     """Give each pair's label to the best members of its group; ties go to the smaller instance.
@@ -29,29 +46,30 @@ def choose_members(
     """
     at = 0
     out = 0
-    for p in range(pair_group.size):
-        first = group_indptr[pair_group[p]]
-        size = group_indptr[pair_group[p] + 1] - first
-        last = np.float32(np.inf)
-        for m in range(size):
-            is_chosen[m] = False
-        for _ in range(min(wanted[p], size)):
-            best = -1
-            for m in range(size):
-                if not is_chosen[m] and (best < 0 or score[at + m] > score[at + best] + TIE):
-                    best = m
-            is_chosen[best] = True
-            last = score[at + best]
+    for label in range(label_indptr.size - 1):
         begin = out
-        gap[p] = np.inf
-        for m in range(size):
-            if is_chosen[m] or score[at + m] > last - slack:
-                chosen[out] = members[first + m]
-                out += 1
-            else:
-                gap[p] = min(gap[p], max(last - score[at + m], np.float32(0)))
-        counts[p] = out - begin
-        at += size
+        for p in range(label_indptr[label], label_indptr[label + 1]):
+            first = group_indptr[label_groups[p]]
+            size = group_indptr[label_groups[p] + 1] - first
+            last = np.float32(np.inf)
+            for m in range(size):
+                is_chosen[m] = False
+            for _ in range(min(wanted[p] if wanted.size > 0 else 1, size)):
+                best = -1
+                for m in range(size):
+                    if not is_chosen[m] and (best < 0 or score[at + m] > score[at + best] + TIE):
+                        best = m
+                is_chosen[best] = True
+                last = score[at + best]
+            gap[p] = np.inf
+            for m in range(size):
+                if is_chosen[m] or score[at + m] > last - slack:
+                    chosen[out] = members[first + m]
+                    out += 1
+                else:
+                    gap[p] = min(gap[p], max(last - score[at + m], np.float32(0)))
+            at += size
+        counts[label] = out - begin
     return out
 
 

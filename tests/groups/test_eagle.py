@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
-from multitudes import Disentangled, OneVsAll, Parabel, XRLinear
+from multitudes import Disentangled, OneVsAll, Parabel, XRLinear, store
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features import TfidfFeatures
 from multitudes.groups import Eagle, impute, spread
@@ -208,6 +208,16 @@ def test_goes_to_a_state_and_back(data):
         "model": None
     }
     assert again.n_labels_ == 20
+
+
+def test_is_stored_and_loaded(data, tmp_path):
+    eagle = Eagle(Parabel(n_trees=2, max_leaf_size=5), **OURS).fit(*data)
+    store.save(eagle, tmp_path / "model")
+    again = store.load(tmp_path / "model", verify=True)
+    assert isinstance(again, Eagle)
+    np.testing.assert_array_equal(again.predict(data[0]).scores, eagle.predict(data[0]).scores)
+    store.save(again, tmp_path / "copy")
+    assert not hasattr(again, "imputation_")
 
 
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])

@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multitudes.kernels import reference_groups
-from multitudes.kernels.group_assignment import choose_members, place_scores, share_out
+from multitudes.kernels.group_assignment import (
+    choose_members,
+    count_places,
+    place_scores,
+    share_out,
+)
 
 # Groups of 3, 0, 1 and 4 members; an instance is in two of them.
 GROUPS = [[2, 5, 7], [], [5], [0, 1, 3, 9]]
@@ -18,19 +23,21 @@ few_values = st.sampled_from([-1.0, 0.0, 0.25, 0.5, 0.5000001, 1.0])
 
 @given(
     st.lists(st.integers(0, 3), max_size=6),
+    st.integers(0, 6),
     st.data(),
     st.sampled_from([0.0, 0.3, 10.0]),
 )
-def test_choosing_equals_its_twin(pairs, data, slack):
+def test_choosing_equals_its_twin(pairs, cut, data, slack):
+    """Two labels, one with the pairs before the cut and one with those after it."""
     sizes = [len(GROUPS[g]) for g in pairs]
-    n = sum(sizes)
+    n, cut = sum(sizes), min(cut, len(pairs))
     score = np.array(data.draw(st.lists(few_values, min_size=n, max_size=n)), np.float32)
     wanted = data.draw(st.lists(st.integers(1, 5), min_size=len(pairs), max_size=len(pairs)))
-    chosen, counts = np.empty(n, np.int32), np.empty(len(pairs), np.int64)
+    chosen, counts = np.empty(n, np.int32), np.empty(2, np.int64)
     gap = np.empty(len(pairs), np.float32)
     total = choose_members(
-        INDPTR, MEMBERS, np.array(pairs, np.int32), np.array(wanted, np.int32), slack, score,
-        np.empty(4, bool), chosen, counts, gap,
+        INDPTR, MEMBERS, np.array([0, cut, len(pairs)]), np.array(pairs, np.int32),
+        np.array(wanted, np.int32), slack, score, np.empty(4, bool), chosen, counts, gap,
     )  # fmt: skip
     expected, gaps, at = [], [], 0
     for group, size, want in zip(pairs, sizes, wanted, strict=True):
@@ -39,8 +46,26 @@ def test_choosing_equals_its_twin(pairs, data, slack):
         gaps.append(distance)
         at += size
     assert chosen[:total].tolist() == [i for one in expected for i in one]
-    assert counts.tolist() == [len(one) for one in expected]
+    assert counts.tolist() == [sum(map(len, part)) for part in (expected[:cut], expected[cut:])]
     np.testing.assert_array_equal(gap, np.array(gaps, np.float32))
+
+
+def test_one_member_each_where_nothing_else_is_wanted():
+    score = np.array([0, 2, 1, 5, 4, 3, 2, 1], np.float32)
+    chosen, counts, gap = np.empty(8, np.int32), np.empty(1, np.int64), np.empty(4, np.float32)
+    n = choose_members(
+        INDPTR, MEMBERS, np.array([0, 4]), np.arange(4, dtype=np.int32), np.zeros(0, np.int32),
+        0.0, score, np.empty(4, bool), chosen, counts, gap,
+    )  # fmt: skip
+    assert chosen[:n].tolist() == [5, 5, 0]
+    assert counts.tolist() == [3]
+    np.testing.assert_array_equal(gap, np.float32([1, np.inf, np.inf, 1]))
+
+
+def test_places_are_the_members_of_a_labels_groups():
+    first = np.empty(4, np.int64)
+    count_places(INDPTR, np.array([0, 2, 2, 5]), np.array([0, 3, 1, 2, 0], np.int32), first)
+    assert first.tolist() == [0, 7, 7, 11]
 
 
 @pytest.mark.parametrize("temperature", [0.05, 1.0])
