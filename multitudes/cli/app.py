@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from multitudes.cli.calibrate import calibrate
 from multitudes.cli.compare import compare
 from multitudes.cli.convert import convert
 from multitudes.cli.demo import demo
@@ -26,7 +27,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _function in (train, predict, evaluate, compare, convert, group, inspect, demo, version):
+VERBS = (
+    train, predict, evaluate, compare, calibrate, convert, group, inspect, demo, version
+)  # fmt: skip
+for _function in VERBS:
     app.command(cls=Verb)(guarded(_function))
 
 

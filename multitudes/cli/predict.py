@@ -13,7 +13,8 @@ from multitudes.cli.streams import STANDARD, Reading, output, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
-    from multitudes.tagger import Tagger
+    from multitudes.tagger import Tag, Tagger
+    from multitudes.tagger.probabilities import Kind
 
 
 def predict(
@@ -26,10 +27,22 @@ def predict(
         list[str] | None,
         typer.Option("--text", help="Tag this text and show its labels. May be repeated."),
     ] = None,
-    top_k: options.TopK = 5,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            "--top-k", "-k", min=1, help="Labels per instance, at most: 5, or all with --sets."
+        ),
+    ] = None,
     threshold: Annotated[
         float | None, typer.Option("--threshold", help="Leave out labels with a lower score.")
     ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Probabilities instead of scores: calibrate first.")
+    ] = False,
+    sets: Annotated[
+        bool,
+        typer.Option("--sets", help="The likely label set of each instance: calibrate first."),
+    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="With --text: show what is behind each label.")
     ] = False,
@@ -53,10 +66,13 @@ def predict(
     if (data is None) == (text is None):
         raise ConfigError("predict needs data or --text: multitudes predict MODEL DATA")
     tagger = Tagger.load(model).to(device or "auto")
+    kind: Kind = "sets" if sets else "probabilities" if proba else "scores"
     if text is not None:
-        _show_texts(tagger, text, top_k, threshold, json=json)
+        tagged = _tagged(tagger, text, top_k, threshold, kind)
+        score = "score" if kind == "scores" else "probability"
+        _show_texts(text, tagged, score=score, json=json)
         if explain and not json:
-            _show_words(tagger, text, top_k, threshold)
+            _show_words(tagger, text, tagged)
         return
     assert data is not None
     with progress.shown(not quiet):
@@ -64,19 +80,27 @@ def predict(
         reading = Reading(format, read or [], on_error, quiet=True)
         dataset = reading.read(data, labels=LabelSpace(tagger.labels_), split="tst")
         with output(out) as file:
-            n = predict_to(file, tagger, dataset, top_k=top_k, threshold=threshold)
+            n = predict_to(file, tagger, dataset, top_k=top_k, threshold=threshold, kind=kind)
     if not quiet and dataset.report and dataset.report.skipped:
         remark(f"{data}: {dataclasses.replace(dataset.report, unknown_labels=0)}")
     if not quiet and out != STANDARD:
         remark(f"{len(dataset):,} instances, {n:,} labels, written to {out}")
 
 
-def _show_texts(
-    tagger: Tagger, texts: list[str], top_k: int, threshold: float | None, *, json: bool
-) -> None:
+def _tagged(
+    tagger: Tagger, texts: list[str], top_k: int | None, threshold: float | None, kind: Kind
+) -> list[list[Tag]]:
+    if kind == "sets":
+        lowest = float("-inf") if threshold is None else threshold
+        sets = tagger.predict_sets(texts)
+        return [[tag for tag in tags if tag.score >= lowest][:top_k] for tags in sets]
+    method = tagger.predict if kind == "scores" else tagger.predict_proba
+    return method(texts, top_k=tagger.width_of(kind, top_k), threshold=threshold)
+
+
+def _show_texts(texts: list[str], tagged: list[list[Tag]], *, score: str, json: bool) -> None:
     from multitudes.cli.show import console, show_json, table
 
-    tagged = tagger.predict(texts, top_k=top_k, threshold=threshold)
     if json:
         show_json(
             [
@@ -89,14 +113,12 @@ def _show_texts(
         if len(texts) > 1:
             typer.echo(text)
         rows = [[tag.label, f"{tag.score:.3f}"] for tag in tags]
-        console().print(table(["label", "score"], rows) if rows else "(no labels)")
+        console().print(table(["label", score], rows) if rows else "(no labels)")
 
 
-def _show_words(tagger: Tagger, texts: list[str], top_k: int, threshold: float | None) -> None:
+def _show_words(tagger: Tagger, texts: list[str], tagged: list[list[Tag]]) -> None:
     """What carried each label's score: words level by level, or parts of a prototype."""
-    for text, tags in zip(
-        texts, tagger.predict(texts, top_k=top_k, threshold=threshold), strict=True
-    ):
+    for text, tags in zip(texts, tagged, strict=True):
         for tag in tags:
             typer.echo()
             typer.echo(tagger.explain(text, tag.label).table())

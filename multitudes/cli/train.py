@@ -10,7 +10,7 @@ import typer
 
 from multitudes.cli import options
 from multitudes.cli.streams import Reading, remark
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from multitudes.data import Dataset
@@ -88,8 +88,8 @@ def train(
         typer.Option(
             "--validation",
             metavar="SHARE|FILE",
-            help="Hold this share of the data out, e.g. 0.1, or take this file, and evaluate on "
-            "it; a text encoder also keeps its best epoch by it.",
+            help="Hold this share of the data out, e.g. 0.1, or take this file, to evaluate and "
+            "calibrate on; a text encoder also keeps its best epoch by it.",
         ),
     ] = None,
     checkpoint: Annotated[
@@ -143,6 +143,8 @@ def train(
             checkpoint=checkpoint,
         )
         seconds = time.perf_counter() - started
+        if held_out is not None:
+            _calibrate(tagger, held_out)
         tagger.save(model_folder)
         if checkpoint is not None:
             clear_checkpoint(tagger.model_, checkpoint)
@@ -191,6 +193,14 @@ def _split(
     return without_groups_of(train, held_out), held_out
 
 
+def _calibrate(tagger: Tagger, held_out: Dataset) -> None:
+    """Probabilities and label sets; without them a model is still worth saving."""
+    try:
+        tagger.calibrate(held_out)
+    except DataError as error:
+        remark(f"not calibrated: {error}")
+
+
 def _reports(
     tagger: Tagger, dataset: Dataset, held_out: Dataset | None, test: Path | None, reading: Reading
 ) -> dict[str, Report]:
@@ -219,6 +229,8 @@ def _show_json(
     }
     if tagger.group_report_ is not None:
         result["groups"] = tagger.group_report_.to_dict()
+    if tagger.calibrated_ is not None:
+        result["calibration"] = vars(tagger.calibration_report())
     notes = training_notes(tagger.model_)
     if notes:
         result["notes"] = notes
@@ -243,6 +255,8 @@ def _show(
             remark(str(tagger.group_report_))
         for note in training_notes(tagger.model_):
             remark(note)
+        if tagger.calibrated_ is not None:
+            remark(str(tagger.calibration_report()))
         remark(f"trained in {seconds:.1f} s, saved to {folder}")
     for name, report in reports.items():
         typer.echo(f"{name}:")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from multitudes.data import Dataset, LabelSpace, relabel
 from multitudes.errors import ConfigError, DataError, NotFittedError
-from multitudes.scores.calibrated import Calibrated, CalibrationConfig
+from multitudes.scores.calibrated import Calibrated, CalibrationConfig, CalibrationReport
 from multitudes.types import Predictions
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Probabilities:
     def calibrate(self, dataset: Dataset, *, config: CalibrationConfig | None = None) -> Self:
         """Learn probabilities and label sets from labelled texts that `fit` has not seen.
 
-        `calibrated_.report_` then tells how reliable they are. What changes the model, e.g.
+        `calibration_report` then tells how reliable they are. What changes the model, e.g.
         `add_labels`, forgets them.
 
         Parameters
@@ -46,6 +46,10 @@ class Probabilities:
         found = predict_dataset(tagger, known, top_k=config.candidates)
         self.calibrated_ = Calibrated(config).fit(found, known.Y)
         return self
+
+    def calibration_report(self) -> CalibrationReport:
+        """How reliable scores were before `calibrate`, and probabilities are since."""
+        return self._check_calibrated().report_
 
     def predict_proba(
         self, texts: Any, *, top_k: int = 5, threshold: float | None = None

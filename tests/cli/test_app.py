@@ -17,6 +17,7 @@ VERBS = [
     "predict",
     "evaluate",
     "compare",
+    "calibrate",
     "convert",
     "group",
     "inspect",

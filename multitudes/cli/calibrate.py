@@ -1,0 +1,78 @@
+"""multitudes calibrate: labelled data to probabilities and label sets of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from multitudes.cli import options
+from multitudes.cli.streams import Reading
+from multitudes.cli.verb import from_config
+
+CONFIG = "multitudes.scores.calibrated:CalibrationConfig"
+
+
+def calibrate(
+    model: Annotated[Path, typer.Argument(help="Folder of the model.")],
+    data: Annotated[
+        Path, typer.Argument(help="Labelled data that it was not trained on; - is stdin.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for the calibrated model; MODEL by default."),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method", metavar="isotonic|temperature", help=from_config(CONFIG, "method")
+        ),
+    ] = None,
+    sets: Annotated[
+        str | None,
+        typer.Option(
+            "--sets",
+            metavar="threshold|label-thresholds|expected-f1",
+            help=from_config(CONFIG, "sets"),
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", metavar="micro|example", help=from_config(CONFIG, "metric")),
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option("--candidates", min=1, help=from_config(CONFIG, "candidates"))
+    ] = None,
+    device: options.Device = None,
+    format: options.Format = None,
+    on_error: options.OnError = "raise",
+    read: options.Read = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+) -> None:
+    """Learn probabilities and label sets, for predict --proba and predict --sets.
+
+    Example:  multitudes calibrate model validation.jsonl
+    """
+    from multitudes import progress
+    from multitudes.cli.show import show_json
+    from multitudes.data import LabelSpace
+    from multitudes.scores.calibrated import CalibrationConfig
+    from multitudes.store.folder import check_target
+    from multitudes.tagger import Tagger
+
+    given = {"method": method, "sets": sets, "metric": metric, "candidates": candidates}
+    config = CalibrationConfig.from_dict({k: v for k, v in given.items() if v is not None})
+    target = model if out is None else out
+    check_target(target)
+    tagger = Tagger.load(model).to(device or "auto")
+    with progress.shown(not quiet):
+        reading = Reading(format, read or [], on_error, quiet)
+        dataset = reading.read(data, labels=LabelSpace(tagger.labels_), split="tst")
+        report = tagger.calibrate(dataset, config=config).calibration_report()
+        tagger.save(target)
+    if json:
+        show_json({"model": str(target), **vars(report)})
+    else:
+        typer.echo(str(report))
