@@ -1,0 +1,18 @@
+import doctest
+import importlib
+
+import pytest
+
+pytest.importorskip("torch")
+
+HEADINGS = ["What it optimises", "Inputs", "Reference", "Relation to siblings", "Example"]
+
+
+@pytest.mark.parametrize("name", ["set_matching", "transport", "set_generation", "sequence"])
+def test_every_loss_is_explained_under_the_same_headings_and_its_example_runs(name):
+    module = importlib.import_module(f"multitudes.seq2set.losses.{name}")
+    lines = module.__doc__.splitlines()
+    assert [line for line in lines if line in HEADINGS] == HEADINGS
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0
