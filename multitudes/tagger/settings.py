@@ -153,7 +153,7 @@ def _estimators_in(value: Any) -> list[Any]:
 
 def _can_be_plain(kinds: Sequence[Any]) -> bool:
     """Whether a value that JSON can spell fits; not so for a tree or an array."""
-    plain = {int, float, str, bool, tuple, Any, None}  # None: no hint at all
+    plain = {int, float, str, bool, tuple, Sequence, Any, None}  # None: no hint at all
     return any((typing.get_origin(kind) or kind) in plain for kind in kinds)
 
 

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from multitudes.tagger.training_notes import training_notes
+from multitudes.training import EpochRecord, History
+
+
+def test_the_epoch_that_was_kept_and_what_was_lost():
+    epochs = [EpochRecord(0, metrics={"P@1": 0.5}), EpochRecord(1, metrics={"P@1": 0.25})]
+    model = SimpleNamespace(history_=History(epochs=epochs), n_cut_=1200, n_empty_=0)
+    kept, cut = training_notes(model)
+    assert kept == "kept epoch 1 of 2: P@1 50.00"
+    assert cut.startswith("1,200 texts that were cut")
+
+
+def test_nothing_to_say():
+    assert training_notes(SimpleNamespace(history_=History(epochs=[EpochRecord(0)]))) == []
+    assert training_notes(object()) == []
