@@ -49,14 +49,18 @@ class Config:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Build from a mapping; an unknown key is an error that names the nearest known one."""
+        """Build from a mapping; an unknown key is an error that names the nearest known one.
+
+        Lists become the tuples they were before they went through JSON, where a tuple is declared.
+        """
         known = {field.name for field in dataclasses.fields(cls)}
         for key in values:
             if key not in known:
                 raise ConfigError(
                     f"{cls.__name__} has no setting {key!r}: {suggestion(key, known)}"
                 )
-        return cls(**values)
+        hints = typing.get_type_hints(cls)
+        return cls(**{key: _as_declared(value, hints[key]) for key, value in values.items()})
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain values, for the model's manifest."""
@@ -88,6 +92,10 @@ def check_setting(field: dataclasses.Field[Any], hint: Any, value: Any, owner: s
         raise ConfigError(f"{name} must be > {limits['above']}, got {value!r}")
     if "at_most" in limits and not value <= limits["at_most"]:
         raise ConfigError(f"{name} must be <= {limits['at_most']}, got {value!r}")
+
+
+def _as_declared(value: Any, hint: Any) -> Any:
+    return tuple(value) if typing.get_origin(hint) is tuple and isinstance(value, list) else value
 
 
 def type_name(hint: Any) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
 
 from multitudes.config import Config, setting
 from multitudes.errors import ConfigError, suggestion
@@ -79,12 +77,6 @@ class PrototypeConfig(Config):
                 f"PrototypeConfig.n_free_vectors must be a power of two, got {n}: the labels are "
                 f"halved again and again; try {1 << (n.bit_length() - 1)} or {1 << n.bit_length()}"
             )
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Build from a mapping; lists become tuples, as they were before they went through JSON."""
-        plain = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return super().from_dict(plain)
 
     def uses(self, source: str) -> bool:
         """Whether prototypes have this source; without centroids none need be kept up to date."""
