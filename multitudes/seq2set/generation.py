@@ -72,10 +72,10 @@ def generate(
             ends=ends,
         )
         # Feeding the sequence that was found gives the states it was found with.
-        decoded: Decoded = network.decoder(*memory, labels)
+        decoded = network.decode(memory, labels)
     else:
         look = _Done(network.decoder, config.stop_at, ends=ends)
-        wanted = (ends or config.stop_at is not None) and network.config.compile == "off"
+        wanted = ends or config.stop_at is not None
         decoded = network(words, no_repeat=config.no_repeat, until=look if wanted else None)
     return _scored(network.decoder, decoded, config.stop_at, ends=ends, top_k=top_k)
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, LabelArray, Predictions
+from multitudes.types import FloatArray, Predictions
 
 
 def best_of_steps(
@@ -39,21 +39,3 @@ def best_of_steps(
     shape = (len(labels), n_labels)
     matrix = sp.csr_array((values[first].astype(np.float32), flat[first], indptr), shape=shape)
     return Predictions.from_csr(matrix, top_k)
-
-
-def as_rows(
-    predictions: Predictions,
-    order: npt.NDArray[np.int64],
-    *,
-    labels: LabelArray,
-    scores: FloatArray,
-) -> None:
-    """Write the predictions of some rows into the arrays of all (n, top_k)."""
-    width = predictions.top_k
-    labels[order, :width] = predictions.labels
-    scores[order, :width] = predictions.scores
-
-
-def empty_arrays(n: int, top_k: int) -> tuple[LabelArray, FloatArray]:
-    """Labels and scores (n, top_k) that hold nothing yet."""
-    return np.full((n, top_k), NO_LABEL, np.int32), np.full((n, top_k), NO_SCORE, np.float32)

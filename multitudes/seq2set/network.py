@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -65,7 +64,7 @@ class SeqNetwork(nn.Module):
         self._initialise()
         if config.compile != "off":
             mode = "reduce-overhead" if config.compile == "graphs" else None
-            self.decoder.compile(mode=mode, dynamic=False)
+            self.decoder.compile(mode=mode, dynamic=False, fullgraph=True)
 
     @property
     def empty(self) -> int:
@@ -100,8 +99,22 @@ class SeqNetwork(nn.Module):
         memory = self.encode(words)
         if targets is not None:
             targets = torch.where(targets < 0, self.empty, targets)  # (b, N)
-        options: dict[str, Any] = {"no_repeat": no_repeat, "until": until}
-        decoded: Decoded = self.decoder(*memory, targets, **options)
+        return self.decode(memory, targets, no_repeat=no_repeat, until=until)
+
+    def decode(
+        self,
+        memory: Memory,
+        targets: Tensor | None = None,
+        *,
+        no_repeat: bool = False,
+        until: Until | None = None,
+    ) -> Decoded:
+        """The decoder's steps; those of training are compiled where the settings say so."""
+        if not self.training:  # many shapes, few repeats: compiling would not pay
+            return self.decoder.forward(*memory, targets, no_repeat=no_repeat, until=until)
+        if self.config.compile == "graphs":
+            torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        decoded: Decoded = self.decoder(*memory, targets)
         return decoded
 
     @property

@@ -24,9 +24,7 @@ class BatchConfig(Config):
 
     batch_size: int = setting(64, "Instances of a training batch.", at_least=1)
     predict_batch_size: int = setting(256, "Instances of a batch at prediction.", at_least=1)
-    round_up_to: int = setting(
-        8, "Lengths are padded to a multiple of this: few shapes for compiled code.", at_least=1
-    )
+    round_up_to: int = setting(8, "Lengths are padded to a multiple of this.", at_least=1)
     prefetch: int = setting(2, "Batches made ahead of time, in the background.", at_least=0)
 
 
@@ -53,12 +51,21 @@ class WordBatch:
 
 
 def word_batch(
-    rows: TokenRows, *, round_up_to: int = 1, device: torch.device | str = "cpu"
+    rows: TokenRows,
+    *,
+    round_up_to: int = 1,
+    doubling: bool = False,
+    device: torch.device | str = "cpu",
 ) -> WordBatch:
-    """Texts, longest first, as one padded batch on a device."""
+    """Texts, longest first, as one padded batch on a device.
+
+    Its length is a multiple of `round_up_to`; with `doubling`, `round_up_to` times a power of two,
+    so that compiled code, which is compiled anew for each length, sees few of them.
+    """
     lengths = rows.lengths
     longest = int(lengths.max()) if len(rows) else 0
-    width = -(-longest // round_up_to) * round_up_to
+    n_units = -(-longest // round_up_to)
+    width = (1 << (n_units - 1).bit_length() if doubling else n_units) * round_up_to
     ids = np.full((len(rows), width), PADDING, np.int64)
     inside = np.arange(width) < lengths[:, None]
     ids[inside] = rows.ids

@@ -1,0 +1,164 @@
+"""From texts as word ids to a trained network."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from multitudes.config import Config
+from multitudes.encoder.sampling.prefetch import prefetched
+from multitudes.encoder.tokens import TokenRows
+from multitudes.seq2set.decoding_config import DecodingConfig
+from multitudes.seq2set.loss_config import SetLossConfig
+from multitudes.seq2set.losses import sequence_loss, set_generation_loss
+from multitudes.seq2set.matching import Matcher
+from multitudes.seq2set.network import SeqNetwork, TrainingBatch
+from multitudes.seq2set.network_config import NetworkConfig
+from multitudes.seq2set.targets import TargetRows
+from multitudes.seq2set.word_batches import BatchConfig, epoch_rows, on_device, word_batch
+from multitudes.seq2set.words_config import WordsConfig
+from multitudes.training import Batches, Checkpoint, History, TrainingConfig, train
+
+Objective = Literal["set", "sequence"]
+Terms = Mapping[str, Tensor]
+
+# Section 3.4: Adam without decay, a cosine by epochs, gradients clipped at 8.
+PAPER_TRAINING = TrainingConfig(
+    epochs=20,
+    learning_rate=1e-3,
+    weight_decay=0.0,
+    warmup_steps=0,
+    schedule="cosine-epochs",
+    clip=8.0,
+)
+
+
+@dataclass(frozen=True)
+class FitConfig(Config):
+    """All settings of a training."""
+
+    words: WordsConfig
+    network: NetworkConfig
+    loss: SetLossConfig
+    batches: BatchConfig
+    decoding: DecodingConfig
+    training: TrainingConfig
+    objective: Objective
+    order: str
+
+
+@dataclass(frozen=True)
+class TrainingTexts:
+    """What is learned from.
+
+    Parameters
+    ----------
+    rows : TokenRows of n_instances texts, as word ids
+    targets : TargetRows of n_instances label lists
+    """
+
+    rows: TokenRows
+    targets: TargetRows
+
+    def digest(self) -> str:
+        """A fingerprint: a resumed training must have the same texts and labels."""
+        digest = hashlib.blake2b(digest_size=16)
+        for array in (self.rows.ids, self.rows.offsets, self.targets.labels, self.targets.offsets):
+            digest.update(np.ascontiguousarray(array, np.int64).data)
+        return digest.hexdigest()
+
+
+def fit_network(
+    network: SeqNetwork,
+    texts: TrainingTexts,
+    config: FitConfig,
+    *,
+    validate: Callable[[], Mapping[str, float]] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+) -> History:
+    """Train a network in place; `config.loss.scheme` must be settled, not "auto"."""
+    lengths = texts.rows.lengths
+    size = min(config.batches.batch_size, len(lengths))
+    saved = None
+    if checkpoint is not None:
+        saved = Checkpoint(checkpoint, {"data": texts.digest(), **config.to_dict()})
+    with Matcher(config.loss.scheme) as matcher:
+        return train(
+            network,
+            Batches(
+                lambda epoch, start: draw(network, texts, config, epoch, start),
+                per_epoch=-(-len(lengths) // size),
+                n_instances=len(lengths),
+            ),
+            lambda batch: step_terms(network, batch, config, matcher),
+            config=config.training,
+            validate=validate,
+            checkpoint=saved,
+        )
+
+
+def draw(
+    network: SeqNetwork, texts: TrainingTexts, config: FitConfig, epoch: int, start: int
+) -> Iterator[TrainingBatch]:
+    """The batches of an epoch from number `start` on, made in the background."""
+    settings = config.batches
+    seed = config.training.seed + epoch
+    batches = epoch_rows(texts.rows.lengths, batch_size=settings.batch_size, seed=seed)
+    made = (
+        TrainingBatch(
+            word_batch(
+                texts.rows.take(rows),
+                round_up_to=settings.round_up_to,
+                doubling=config.network.compile != "off",
+                device=network.device,
+            ),
+            on_device(texts.targets.padded(rows), network.device),
+        )
+        for rows in batches[start:]
+    )
+    return prefetched(made, settings.prefetch)
+
+
+def step_terms(
+    network: SeqNetwork, batch: TrainingBatch, config: FitConfig, matcher: Matcher
+) -> Terms:
+    """Loss terms of a batch: of sets with the network's own labels fed, of sequences the true."""
+    output = network.decoder.output.layer
+    if config.objective == "set":
+        states = network(batch.words).states  # (b, N, w)
+        return set_generation_loss(
+            states,
+            batch.targets,
+            output,
+            empty=network.empty,
+            matcher=matcher,
+            embeddings=network.label_embeddings,
+            config=config.loss,
+        )
+    states = network(batch.words, batch.targets).states  # (b, N, w)
+    excluded = None
+    if config.network.masked_softmax:
+        excluded = fed_before(batch.targets, network.empty)  # (b, N, N)
+    loss = sequence_loss(
+        states,
+        batch.targets,
+        output,
+        excluded=excluded,
+        labels_at_once=config.loss.labels_at_once,
+    )
+    return {"loss": loss}
+
+
+def fed_before(targets: Tensor, empty: int) -> Tensor:
+    """The labels (b, N, N) that came before each step, -1 for none; of targets (b, N)."""
+    n_steps = targets.shape[1]
+    earlier = torch.ones(n_steps, n_steps, device=targets.device).tril(-1).bool()  # (N, N)
+    labels = torch.where(targets == empty, -1, targets)  # (b, N)
+    return torch.where(earlier, labels[:, None], -1)  # (b, N, N)

@@ -1,0 +1,344 @@
+"""OTSeq2Set: generates the set of labels of a text, its size included."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any, Self, get_args
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+
+from multitudes import progress
+from multitudes.encoder.tokens import TokenRows
+from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.linear.inputs import checked_count, checked_labels
+from multitudes.seq2set.assignment_schemes import choose_scheme
+from multitudes.seq2set.decoding_config import DecodingConfig
+from multitudes.seq2set.fitting import (
+    PAPER_TRAINING,
+    FitConfig,
+    Objective,
+    TrainingTexts,
+    fit_network,
+)
+from multitudes.seq2set.label_vectors import start_vectors
+from multitudes.seq2set.loss_config import SetLossConfig
+from multitudes.seq2set.network import SeqNetwork
+from multitudes.seq2set.network_config import NetworkConfig
+from multitudes.seq2set.network_state import network_from_state, network_state
+from multitudes.seq2set.prediction import Predictor, Validation
+from multitudes.seq2set.targets import TargetRows, target_rows
+from multitudes.seq2set.vocabulary import WordVocabulary
+from multitudes.seq2set.word_batches import BatchConfig
+from multitudes.seq2set.words_config import WordsConfig
+from multitudes.store import State
+from multitudes.training import TrainingConfig
+from multitudes.types import Predictions, Sparse
+
+ORDERS = ("id", "frequent")
+
+
+class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
+    """Generates label sets, trained with matching and optimal transport (OTSeq2Set).
+
+    A recurrent encoder reads the words of a text; a recurrent decoder names one label after the
+    other, or none. The baselines it is compared with (Seq2Seq, MLC2Seq, SGM) are other settings
+    of the same: see `multitudes.seq2set.presets`.
+
+    Parameters
+    ----------
+    words : WordsConfig, optional
+        Vocabulary, length of texts, word vectors.
+    network : NetworkConfig, optional
+        Sizes, convolution, bottleneck, compilation.
+    loss : SetLossConfig, optional
+        Matching and transport, for the objective "set".
+    batches : BatchConfig, optional
+        Sizes of batches.
+    decoding : DecodingConfig, optional
+        How labels are generated; may be changed after `fit`.
+    training : TrainingConfig, optional
+        Epochs, learning rate, precision, checkpoints; by default as in the paper.
+    objective : "set" or "sequence"
+        Learn the set in whatever order suits, with its own labels fed while training, or a
+        sequence in a given order with an end symbol, with the true labels fed.
+    order : "id" or "frequent"
+        Of sequences: by label id, or from frequent to rare labels.
+    seed : int
+        Same seed, same model (on a CPU).
+    verbose : bool
+        Show progress on stderr.
+
+    Attributes
+    ----------
+    network_ : SeqNetwork
+    vocabulary_ : WordVocabulary
+        Of the training texts.
+    n_steps_ : int
+        Labels a set has at most: the largest count in training, or ``network.n_steps``.
+    scheme_ : SchemeChoice
+        Which steps labels were matched to, and why.
+    history_ : History
+        Loss and validation metrics of each epoch.
+    n_empty_, n_cut_ : int
+        Training texts without a word (they are read as one unknown word), and longer than
+        `max_length` (their beginning is read).
+    n_labels_cut_ : int
+        Training instances with more labels than `n_steps_`; the first of them were learned.
+    n_words_found_, n_labels_found_ : int
+        Words with a vector in the file, and labels that started from their words' vectors.
+
+    References
+    ----------
+    Cao and Zhang, OTSeq2Set: An Optimal Transport Enhanced Sequence-to-Set Model for Extreme
+    Multi-label Text Classification, EMNLP 2022.
+    """
+
+    def __init__(
+        self,
+        words: WordsConfig | None = None,
+        network: NetworkConfig | None = None,
+        loss: SetLossConfig | None = None,
+        batches: BatchConfig | None = None,
+        decoding: DecodingConfig | None = None,
+        training: TrainingConfig | None = None,
+        objective: Objective = "set",
+        order: str = "id",
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.words = words
+        self.network = network
+        self.loss = loss
+        self.batches = batches
+        self.decoding = decoding
+        self.training = training
+        self.objective = objective
+        self.order = order
+        self.seed = seed
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(
+        self,
+        X: Sequence[str],
+        Y: Sparse,
+        *,
+        label_texts: Sequence[str] | None = None,
+        validation: tuple[Sequence[str], Sparse] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from texts and their labels.
+
+        Parameters
+        ----------
+        X : sequence of str
+        Y : CSR (n_instances, n_labels)
+            An instance may have no label: its set is empty.
+        label_texts : sequence of str, optional
+            The text of each label, whose words' vectors its embedding starts from.
+        validation : (texts, Y), optional
+            Instances kept aside: their micro-F1 is measured after each epoch, and the best epoch's
+            weights are kept.
+        checkpoint : path, optional
+            Folder to save to now and then; a training found there goes on where it stopped.
+        """
+        config = self._config()
+        Y = checked_labels(Y, n_instances=len(X))
+        if label_texts is not None and len(label_texts) != Y.shape[1]:
+            raise DataError(
+                f"Y has {Y.shape[1]:,} labels, but there are {len(label_texts):,} label_texts: "
+                "give one for each column of Y"
+            )
+        with progress.shown(self.verbose):
+            vocabulary = WordVocabulary.of_texts(
+                X,
+                max_words=config.words.max_words,
+                min_count=config.words.min_count,
+                lowercase=config.words.lowercase,
+            )
+            targets = self._targets(Y, config)
+            config = self._settled(Y, config)
+            network = self._network(vocabulary, targets, Y.shape[1], label_texts, config)
+            tokenised = vocabulary.rows(X, max_length=config.words.max_length)
+            self.n_empty_, self.n_cut_ = tokenised.n_empty, tokenised.n_cut
+            predictor = self._predictor(network, config)
+            validate = None
+            if validation is not None:
+                validate = self._validation(vocabulary, predictor, validation, config)
+            texts = TrainingTexts(tokenised.rows, targets)
+            self.history_ = fit_network(
+                network, texts, config, validate=validate, checkpoint=checkpoint
+            )
+        self.network_, self.vocabulary_ = network, vocabulary
+        self.n_steps_ = targets.n_steps - self._ends
+        return self
+
+    @property
+    def _ends(self) -> bool:
+        return self.objective == "sequence"
+
+    def _config(self) -> FitConfig:
+        if self.objective not in get_args(Objective):
+            raise ConfigError(
+                f"objective must be one of {list(get_args(Objective))}, got {self.objective!r}"
+            )
+        if self.order not in ORDERS:
+            raise ConfigError(f"order must be one of {list(ORDERS)}, got {self.order!r}")
+        return FitConfig(
+            words=self.words or WordsConfig(),
+            network=self.network or NetworkConfig(),
+            loss=self.loss or SetLossConfig(),
+            batches=self.batches or BatchConfig(),
+            decoding=self.decoding or DecodingConfig(),
+            training=replace(self.training or PAPER_TRAINING, seed=self.seed),
+            objective=self.objective,
+            order=self.order,
+        )
+
+    def _targets(self, Y: Sparse, config: FitConfig) -> TargetRows:
+        n_steps = config.network.n_steps
+        targets = target_rows(Y, order=self.order, ends=self._ends, n_steps=n_steps)
+        self.n_labels_cut_ = targets.n_cut
+        if targets.n_cut:
+            warnings.warn(
+                f"{targets.n_cut:,} training instances have more than n_steps={n_steps} labels "
+                f"(up to {int(np.diff(Y.indptr).max())}): the first {n_steps} of each are learned; "
+                "raise n_steps, or set it to None, to learn all",
+                stacklevel=3,
+            )
+        return targets
+
+    def _settled(self, Y: Sparse, config: FitConfig) -> FitConfig:
+        """With a scheme instead of "auto"."""
+        self.scheme_ = choose_scheme(np.diff(Y.indptr), scheme=config.loss.scheme)
+        if self.verbose and self.objective == "set":
+            sys.stderr.write(f"{self.scheme_.reason}\n")
+        return replace(config, loss=replace(config.loss, scheme=self.scheme_.scheme))
+
+    def _network(
+        self,
+        vocabulary: WordVocabulary,
+        targets: TargetRows,
+        n_labels: int,
+        label_texts: Sequence[str] | None,
+        config: FitConfig,
+    ) -> SeqNetwork:
+        start = start_vectors(
+            vocabulary, label_texts, n_labels=n_labels, config=config.words, seed=self.seed
+        )
+        self.n_words_found_, self.n_labels_found_ = start.n_words_found, start.n_labels_found
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return SeqNetwork(
+                start,
+                n_steps=targets.n_steps,
+                config=config.network,
+                frozen_words=config.words.frozen,
+            )
+
+    def _validation(
+        self,
+        vocabulary: WordVocabulary,
+        predictor: Predictor,
+        validation: tuple[Sequence[str], Sparse],
+        config: FitConfig,
+    ) -> Validation:
+        texts, Y = validation
+        Y = checked_labels(Y, n_instances=len(texts), n_labels=predictor.network.n_labels)
+        rows = vocabulary.rows(texts, max_length=config.words.max_length).rows
+        return Validation(predictor, rows, Y)
+
+    def _predictor(self, network: SeqNetwork, config: FitConfig) -> Predictor:
+        return Predictor(network, config.decoding, config.batches, ends=self._ends)
+
+    # ------------------------------------------------------------------ prediction
+
+    @property
+    def n_labels_(self) -> int:
+        """Labels that can be predicted."""
+        self._check_fitted()
+        return self.network_.n_labels
+
+    def predict_sets(self, X: Sequence[str]) -> Predictions:
+        """The set of labels of each text: as many as were generated, likeliest first.
+
+        A row holds -1 behind its labels. Scores are the probabilities that labels were generated
+        with; a label generated twice has the higher one.
+        """
+        return self._fitted_predictor().sets(self._rows(X))
+
+    def predict(self, X: Sequence[str], *, top_k: int = 5) -> Predictions:
+        """The `top_k` labels of each text with the highest probability at any step.
+
+        Unlike a set, these go beyond the labels that were generated.
+        """
+        predictor = self._fitted_predictor()
+        return predictor.best(self._rows(X), top_k=checked_count(top_k, "top_k"))
+
+    def to(self, device: str) -> Self:
+        """Move to a device, e.g. "cuda"; a loaded model starts on the CPU."""
+        self._check_fitted()
+        self.network_.to(device)
+        return self
+
+    def _rows(self, X: Sequence[str]) -> TokenRows:
+        max_length = (self.words or WordsConfig()).max_length
+        return self.vocabulary_.rows(X, max_length=max_length).rows
+
+    def _fitted_predictor(self) -> Predictor:
+        self._check_fitted()
+        return self._predictor(self.network_, self._config())
+
+    # ------------------------------------------------------------------ saving
+
+    def to_state(self) -> State:
+        """Settings, vocabulary and weights."""
+        self._check_fitted()
+        configs = {name: getattr(self, name) for name in self.config_kinds()}
+        return State(
+            "otseq2set",
+            {
+                **{name: c if c is None else c.to_dict() for name, c in configs.items()},
+                **{name: getattr(self, name) for name in ("objective", "order", "seed", "verbose")},
+                "lowercase": self.vocabulary_.lowercase,
+            },
+            strings={"words": self.vocabulary_.words},
+            parts={"network": network_state(self.network_)},
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The model again, on the CPU."""
+        configs: dict[str, Any] = {
+            name: None if state.config[name] is None else kind.from_dict(state.config[name])
+            for name, kind in cls.config_kinds().items()
+        }
+        plain = {name: state.config[name] for name in ("objective", "order", "seed", "verbose")}
+        model = cls(**configs, **plain)
+        model.vocabulary_ = WordVocabulary(tuple(state.strings["words"]), state.config["lowercase"])
+        model.network_ = network_from_state(state.parts["network"])
+        model.n_steps_ = model.network_.decoder.n_steps - model._ends
+        return model
+
+    @staticmethod
+    def config_kinds() -> dict[str, Any]:
+        """Parameters that are a Config, and of which kind."""
+        return {
+            "words": WordsConfig,
+            "network": NetworkConfig,
+            "loss": SetLossConfig,
+            "batches": BatchConfig,
+            "decoding": DecodingConfig,
+            "training": TrainingConfig,
+        }
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "network_"):
+            raise NotFittedError("this OTSeq2Set has learned nothing yet: call fit, or load one")
