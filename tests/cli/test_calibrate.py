@@ -56,13 +56,14 @@ def test_a_text_shows_its_probabilities(cli, calibrated):
 def test_the_settings_are_those_asked_for(cli, model, train_file, tmp_path):
     result = cli(
         "calibrate", model, train_file, "-o", tmp_path / "m", "--method", "temperature",
-        "--sets", "label-thresholds", "--metric", "example", "--candidates", 3, "--json",
+        "--sets", "label-thresholds", "--metric", "example", "--candidates", 3, "--min-size", 1,
+        "--json",
     )  # fmt: skip
     assert result.json["n_pairs"] == 360
     assert result.json["error_after"] < result.json["error_before"]
     config = Tagger.load(tmp_path / "m").calibrated_.config
     expected = {"method": "temperature", "sets": "label-thresholds", "metric": "example",
-                "candidates": 3}  # fmt: skip
+                "candidates": 3, "min_size": 1}  # fmt: skip
     assert config.to_dict() == expected
 
 
