@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from multitudes.seq2set.triton_support import runs_triton
+
 
 @torch.no_grad()
 def transport_plans(
@@ -44,6 +46,27 @@ def transport_plans(
     OTSeq2Set, Eq. 14; Xie et al., "A fast proximal point method for computing exact Wasserstein
     distance", UAI 2020, Algorithm 1.
     """
+    if runs_triton(cost) and cost.dtype == torch.float32:
+        # Here, because Triton may not be installed.
+        from multitudes.seq2set.device_transport import fits, plans_on_device
+
+        if fits(cost):
+            return plans_on_device(
+                cost, row_mask, column_mask, beta=beta, n_outer=n_outer, n_inner=n_inner
+            )
+    return _plans(cost, row_mask, column_mask, beta=beta, n_outer=n_outer, n_inner=n_inner)
+
+
+def _plans(
+    cost: Tensor,
+    row_mask: Tensor,
+    column_mask: Tensor,
+    *,
+    beta: float,
+    n_outer: int,
+    n_inner: int,
+) -> Tensor:
+    """The plans by tensor operations, on any device."""
     real = row_mask.unsqueeze(2) & column_mask.unsqueeze(1)  # (b, N, m)
     kernel = torch.where(real, torch.exp(-cost / beta), 0.0)  # (b, N, m)
     mu, nu = _uniform(row_mask, cost), _uniform(column_mask, cost)  # (b, N), (b, m)

@@ -1,10 +1,9 @@
-"""Matching the targets of a batch to decoding steps, while the device works on.
+"""Matching the targets of a batch to decoding steps, without keeping the device waiting.
 
-The exact solution for a batch of small matrices takes a fraction of a millisecond on a CPU and
-thousands of tiny kernel launches on a device. So the probabilities of the targets alone, (targets,
-steps) for each instance, are copied to the host without waiting; a thread solves them when they are
-there; and only who asks for the result waits. Between `Matcher.start` and `Pending.steps` the
-caller gives the device other work.
+On CUDA a Triton kernel does it where the batch is, and nothing waits. Where that is missing, the
+probabilities of the targets alone, (targets, steps) for each instance, are copied to the host; a
+thread solves them when they have arrived; and only who asks for the result waits. Between
+`Matcher.start` and `Pending.steps` the caller gives the device other work.
 """
 
 from __future__ import annotations
@@ -21,9 +20,13 @@ from multitudes.errors import ConfigError, DataError
 from multitudes.kernels.matching import match_targets
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.seq2set.assignment_schemes import ALL, FIRST_N, SCHEMES
+from multitudes.seq2set.triton_support import runs_triton
 
 INSTANCES_AT_ONCE = 64
 """Instances a thread solves in one call; smaller batches are not worth a second thread."""
+
+MAX_STEPS_ON_DEVICE = 256
+"""Steps up to which the device's kernel keeps all it needs in registers."""
 
 Steps = npt.NDArray[np.int64]
 
@@ -33,22 +36,21 @@ class Pending:
 
     Parameters
     ----------
-    solve : Future
-        Gives int64 array (b, m).
+    found : int64 tensor (b, m), or Future of an int64 array (b, m)
     device : torch.device
         Where the result is wanted.
     """
 
-    def __init__(self, solve: Future[Steps], device: torch.device) -> None:
-        self._solve = solve
+    def __init__(self, found: Tensor | Future[Steps], device: torch.device) -> None:
+        self._found = found
         self._device = device
 
     def steps(self) -> Tensor:
-        """The step of each target, int64 (b, m), -1 where there is no target; waits for it."""
-        found = torch.from_numpy(self._solve.result())  # (b, m)
-        if self._device.type != "cuda":
-            return found.to(self._device)
-        return found.pin_memory().to(self._device, non_blocking=True)
+        """The step of each target, int64 (b, m), -1 where there is none; waits for a thread."""
+        if isinstance(self._found, Tensor):
+            return self._found
+        steps = torch.from_numpy(self._found.result())  # (b, m)
+        return steps.pin_memory().to(self._device, non_blocking=True)
 
 
 class Matcher:
@@ -61,16 +63,20 @@ class Matcher:
     scheme : str
         "all": any of the steps. "first-n": the first n, for an instance with n targets.
     n_threads : int, optional
-        Threads for batches of more than 64 instances; None for all.
+        Threads of the CPU for batches of more than 64 instances; None for all.
+    on_host : bool
+        Match on the CPU even where the device could.
     """
 
-    def __init__(self, scheme: str = ALL, *, n_threads: int | None = None) -> None:
+    def __init__(
+        self, scheme: str = ALL, *, n_threads: int | None = None, on_host: bool = False
+    ) -> None:
         if scheme not in SCHEMES:
             raise ConfigError(
                 f"scheme must be one of {list(SCHEMES)}, got {scheme!r}: choose_scheme "
                 "settles 'auto' from the training instances"
             )
-        self.scheme = scheme
+        self.scheme, self.on_host = scheme, on_host
         self._team = ThreadTeam(n_threads)
         self._waiting: ThreadPoolExecutor | None = None
 
@@ -86,14 +92,24 @@ class Matcher:
         """
         n_steps, width = probabilities.shape[1:]
         check_room(width, n_steps)
+        gain = probabilities.detach().to(torch.float32)  # (b, N, m)
+        if runs_triton(gain) and n_steps <= MAX_STEPS_ON_DEVICE and not self.on_host:
+            # Here, because Triton may not be installed.
+            from multitudes.seq2set.device_matching import match_on_device
+
+            first_only = self.scheme == FIRST_N
+            return Pending(match_on_device(gain, n_targets, first_only=first_only), gain.device)
         # No first-n matching uses a step behind the width: it does not leave the device.
-        used = probabilities.detach()[:, : width if self.scheme == FIRST_N else n_steps]
-        gain = used.transpose(1, 2).to(torch.float32).contiguous()  # (b, m, N or m)
+        used = gain[:, :width] if self.scheme == FIRST_N else gain
+        used = used.transpose(1, 2).contiguous()  # (b, m, N or m)
         if gain.device.type != "cuda":
-            solved: Future[Steps] = Future()
-            solved.set_result(self.solve(gain.cpu().numpy(), n_targets.cpu().numpy()))
-            return Pending(solved, gain.device)
-        host_gain = gain.to("cpu", non_blocking=True)  # (b, m, N or m), pinned
+            steps = torch.from_numpy(self.solve(used.cpu().numpy(), n_targets.cpu().numpy()))
+            return Pending(steps.to(gain.device), gain.device)
+        return Pending(self._solve_later(used, n_targets), gain.device)
+
+    def _solve_later(self, gain: Tensor, n_targets: Tensor) -> Future[Steps]:
+        """Solve gains (b, m, N) in a thread once they are copied from the device."""
+        host_gain = gain.to("cpu", non_blocking=True)  # (b, m, N), pinned
         host_targets = n_targets.to("cpu", non_blocking=True)  # (b,)
         arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
         arrived.record(torch.cuda.current_stream(gain.device))
@@ -102,7 +118,7 @@ class Matcher:
             arrived.synchronize()
             return self.solve(host_gain.numpy(), host_targets.numpy())
 
-        return Pending(self._thread().submit(solve), gain.device)
+        return self._thread().submit(solve)
 
     def solve(self, gain: npt.NDArray[np.float32], n_targets: Steps) -> Steps:
         """The step (b, m) of each target from gains (b, m, N); -1 behind an instance's targets."""

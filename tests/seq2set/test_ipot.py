@@ -90,3 +90,11 @@ def test_nothing_moves_where_there_is_nothing():
 def test_no_gradient_flows_through_a_plan():
     cost, rows, columns = random_batch(2)
     assert not transport_plans(cost.requires_grad_(), rows, columns).requires_grad
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_device_finds_the_same_plans():
+    cost, rows, columns = random_batch(dtype=torch.float32)
+    there = transport_plans(cost.cuda(), rows.cuda(), columns.cuda())
+    here = transport_plans(cost, rows, columns)
+    torch.testing.assert_close(there.cpu(), here, atol=1e-5, rtol=1e-3)

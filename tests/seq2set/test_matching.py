@@ -71,9 +71,10 @@ def test_more_targets_than_steps_and_open_schemes_are_refused():
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("scheme", ["all", "first-n"])
-def test_a_device_gets_the_same_steps(scheme):
+@pytest.mark.parametrize("on_host", [False, True])
+def test_a_device_gets_the_same_steps(scheme, on_host):
     probabilities, n_targets = random_batch(200)
-    with Matcher(scheme) as matcher:
+    with Matcher(scheme, on_host=on_host) as matcher:
         here = matcher.start(probabilities, n_targets).steps()
         there = matcher.start(probabilities.cuda(), n_targets.cuda()).steps()
     assert there.is_cuda

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.seq2set.label_softmax import OutputLayer
@@ -168,3 +169,51 @@ def test_descending_the_loss_produces_the_sets():
     for symbols, labels in zip(produced.tolist(), targets.tolist(), strict=True):
         produced_labels = sorted(symbol for symbol in symbols if symbol != 0)
         assert produced_labels == sorted(label for label in labels if label >= 0)
+
+
+class Operations(TorchDispatchMode):
+    """Names of all operations, backward ones too."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.add(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "unique_dim", "_unique2"}
+"""Operations whose result the host must see before it can go on."""
+
+
+def test_nothing_but_the_matching_waits_for_the_device():
+    states, weight, bias, embeddings, targets = random_problem()
+    with Operations() as seen:
+        terms = loss_terms(
+            (states.requires_grad_(), weight.requires_grad_(), bias, embeddings, targets)
+        )
+        terms["loss"].backward()
+        assert not seen.names & WAITING
+        terms["loss"].item()  # the watch sees what waits
+    assert seen.names & WAITING == {"_local_scalar_dense"}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("scheme", ["all", "first-n"])
+def test_a_device_computes_the_same_without_waiting(scheme):
+    problem = random_problem(dtype=torch.float32)
+    there = [part.cuda().requires_grad_(part.is_floating_point()) for part in problem]
+    loss_terms(there, scheme=scheme)  # kernels are compiled
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        terms = loss_terms(there, scheme=scheme)
+        terms["loss"].backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    here = [part.requires_grad_(part.is_floating_point()) for part in problem]
+    expected = loss_terms(here, scheme=scheme)
+    expected["loss"].backward()
+    torch.testing.assert_close(terms["loss"].cpu(), expected["loss"], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(there[1].grad.cpu(), here[1].grad, atol=1e-3, rtol=1e-3)
