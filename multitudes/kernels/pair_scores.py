@@ -7,6 +7,7 @@ from numba import njit
 
 from multitudes.kernels.beam_search import HINGE, SIGMOID
 from multitudes.kernels.compiling import inner
+from multitudes.kernels.transposing import transpose
 
 
 @inner
@@ -21,26 +22,6 @@ def log_score(margin, kind, power):
     if kind == SIGMOID:
         return min(margin, np.float32(0)) - np.log1p(np.exp(-abs(margin)))
     return margin
-
-
-@inner
-def by_child(row_feature, row_entry, entry_child, entry_value, starts, feature, value):
-    """Sort a chunk's entries by child (OUT starts, feature, value), features ascending."""
-    for c in range(starts.size):
-        starts[c] = 0
-    for e in range(entry_child.size):
-        starts[entry_child[e] + 1] += 1
-    for c in range(starts.size - 1):
-        starts[c + 1] += starts[c]
-    for row in range(row_feature.size):
-        for e in range(row_entry[row], row_entry[row + 1]):
-            at = starts[entry_child[e]]
-            feature[at] = row_feature[row]
-            value[at] = entry_value[e]
-            starts[entry_child[e]] += 1
-    for c in range(starts.size - 1, 0, -1):
-        starts[c] = starts[c - 1]
-    starts[0] = 0
 
 
 @njit(nogil=True, cache=True)
@@ -67,14 +48,14 @@ def score_children(
     for t in range(above.size):
         score_of[above[t]] = above_score[t]
     starts = np.empty(bias.size + 1, np.int64)
-    feature = np.empty(entry_child.size, np.int32)
+    row = np.empty(entry_child.size, np.int32)
     value = np.empty(entry_child.size, np.float32)
-    by_child(row_feature, row_entry, entry_child, entry_value, starts, feature, value)
+    transpose(row_entry, entry_child, entry_value, starts, row, value)
     for child in range(bias.size):
         if pair_indptr[child] == pair_indptr[child + 1]:
             continue
         for e in range(starts[child], starts[child + 1]):
-            weight[feature[e]] = value[e]
+            weight[row_feature[row[e]]] = value[e]
         for p in range(pair_indptr[child], pair_indptr[child + 1]):
             i = pair_instance[p]
             margin = np.float32(0)
@@ -82,4 +63,4 @@ def score_children(
                 margin += weight[x_indices[k]] * x_data[k]
             score[p] = score_of[i] + log_score(margin + bias[child], kind, power)
         for e in range(starts[child], starts[child + 1]):
-            weight[feature[e]] = 0
+            weight[row_feature[row[e]]] = 0

@@ -12,7 +12,7 @@ from numba import njit
 @njit(nogil=True, cache=True)
 def transpose(
     indptr,  # IN int32 or int64 (n_rows + 1,)
-    indices,  # IN int32 or int64 (nnz,)
+    indices,  # IN whole numbers (nnz,)
     values,  # IN (nnz,), or (0,) for a pattern
     out_indptr,  # OUT int64 (n_columns + 1,)
     out_indices,  # OUT int32 (nnz,): rows, ascending within a column
