@@ -5,7 +5,8 @@ A tenth of the training instances, drawn at random, is kept from the models. On 
 calibrated (isotonic) and each rule is tuned, for micro-F1 and for example-based F1:
 
 - fixed size: the best k labels of every instance, k from 1 to 30;
-- threshold: all labels of at least one probability;
+- threshold: all labels of at least one probability; "threshold, >= 1" takes the best label of
+  every instance in any case;
 - label-thresholds: a probability for each label, drawn towards the common one;
 - expected-f1: the number of labels with the largest expected F1, after Ye et al. (2012).
 

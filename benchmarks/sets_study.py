@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from multitudes.scores.calibration import (
     TemperatureCalibration,
     reliability,
 )
+from multitudes.scores.sets import GlobalThreshold
 from multitudes.types import Predictions, Sparse
 
 AVERAGES = ("micro", "macro", "example")
@@ -29,6 +31,7 @@ CALIBRATIONS = {
     "temperature": TemperatureCalibration,
 }
 FIXED = "fixed size"
+AT_LEAST_ONE = "threshold, >= 1"
 TOP = 5
 """Ranks over which the reliability error of what is shown to people is taken."""
 
@@ -131,7 +134,8 @@ def every_rule(validation: Scored, test: Scored, metric: str) -> dict[str, Any]:
     """Scores of each rule, tuned for a metric."""
     k = best_size(validation, metric)
     found = {FIXED: {"size": k, **scores(test.predictions.top(k), test.truth)}}
-    for name, make in RULES.items():
+    rules: dict[str, Any] = {**RULES, AT_LEAST_ONE: partial(GlobalThreshold, min_size=1)}
+    for name, make in rules.items():
         started = time.perf_counter()
         rule = make(metric=metric).fit(validation.predictions, validation.truth)
         seconds = time.perf_counter() - started

@@ -41,6 +41,9 @@ def calibrate(
         str | None,
         typer.Option("--metric", metavar="micro|example", help=from_config(CONFIG, "metric")),
     ] = None,
+    min_size: Annotated[
+        int | None, typer.Option("--min-size", min=0, help=from_config(CONFIG, "min_size"))
+    ] = None,
     candidates: Annotated[
         int | None, typer.Option("--candidates", min=1, help=from_config(CONFIG, "candidates"))
     ] = None,
@@ -62,7 +65,10 @@ def calibrate(
     from multitudes.store.folder import check_target
     from multitudes.tagger import Tagger
 
-    given = {"method": method, "sets": sets, "metric": metric, "candidates": candidates}
+    given = {
+        "method": method, "sets": sets, "metric": metric,
+        "min_size": min_size, "candidates": candidates,
+    }  # fmt: skip
     config = CalibrationConfig.from_dict({k: v for k, v in given.items() if v is not None})
     target = model if out is None else out
     check_target(target)

@@ -56,6 +56,9 @@ class CalibrationConfig(Config):
         "The F1 that sets are tuned for: micro (over pairs) or example (mean over instances).",
         choices=("micro", "example"),
     )
+    min_size: int = setting(
+        0, "Labels that every instance gets, however unlikely they are.", at_least=0
+    )
     candidates: int = setting(
         50, "Labels per instance that sets are made from, at most.", at_least=1
     )
@@ -166,7 +169,7 @@ class Calibrated:
         return CALIBRATIONS[self.config.method]()
 
     def _rule(self, metric: Metric) -> Rule:
-        return RULES[self.config.sets](metric=metric)
+        return RULES[self.config.sets](metric=metric, min_size=self.config.min_size)
 
     def _report(self, predictions: Predictions, truth: Sparse) -> CalibrationReport:
         """Errors before and after; the latter on instances that were not learned from."""

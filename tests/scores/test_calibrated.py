@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 
 from multitudes.errors import ConfigError, NotFittedError, StoreError
 from multitudes.scores.calibrated import CALIBRATIONS, RULES, Calibrated, CalibrationConfig
@@ -32,6 +32,7 @@ def test_its_state_builds_it_again(method, sets):
 
 
 @pytest.mark.parametrize(("method", "sets"), ALL)
+@settings(max_examples=25)
 @given(problem=small_problems())
 def test_sets_are_some_of_the_labels_with_their_probabilities(method, sets, problem):
     predictions, truth = problem

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
-from multitudes.scores.outcomes import check_numbers, outcomes
+from multitudes.scores.outcomes import Mask, check_numbers, outcomes
 from multitudes.scores.selection import keep
-from multitudes.scores.sets.objective import Metric, check_metric, f1_of
+from multitudes.scores.sets.objective import Metric, check_aim, f1_of
 from multitudes.store.state import State
 from multitudes.types import Predictions, Sparse
 
@@ -37,6 +37,8 @@ class ExpectedF1:
     tilt : float, optional
         Added to the log odds of every label; 0 trusts the probabilities. Where absent, the best
         of -2 to 2.
+    min_size : int
+        So many labels an instance gets in any case, as far as it has candidates.
 
     Attributes
     ----------
@@ -53,14 +55,20 @@ class ExpectedF1:
     kind = "expected-f1"
 
     def __init__(
-        self, *, metric: Metric = "example", empty: float = 0.0, tilt: float | None = None
+        self,
+        *,
+        metric: Metric = "example",
+        empty: float = 0.0,
+        tilt: float | None = None,
+        min_size: int = 0,
     ) -> None:
-        check_metric(metric)
+        check_aim(metric, min_size)
         if not 0 <= empty <= 1:
             raise ConfigError(f"empty must lie in [0, 1], got {empty!r}")
         self.metric: Metric = metric
         self.empty = empty
         self.tilt = tilt
+        self.min_size = min_size
 
     def fit(self, predictions: Predictions, truth: Sparse) -> Self:
         """Learn from probabilities of labelled instances that the model was not trained on.
@@ -74,22 +82,19 @@ class ExpectedF1:
         found = outcomes(predictions, truth)
         self.unlisted_ = found.n_unlisted / len(found)
         self.tilt_, best = 0.0 if self.tilt is None else self.tilt, -1.0
-        rank = np.arange(predictions.top_k)
         for tilt in TILTS if self.tilt is None else ():
-            sizes = self._sizes(predictions, tilt)[0]
-            value = f1_of(found.is_listed & (rank < sizes[:, None]), found, self.metric)
+            taken = self._taken(predictions, tilt)
+            value = f1_of(found.is_listed & taken, found, self.metric)
             if value > best + 1e-9:  # smaller tilts come first and win among equals
                 self.tilt_, best = tilt, value
         return self
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Only the labels of each instance's set, best first."""
-        sizes = self._sizes(predictions, self._fitted_tilt())[0]
-        taken = np.arange(predictions.top_k) < sizes[:, None]
-        return keep(predictions, taken)
+        return keep(predictions, self._taken(predictions, self._fitted_tilt()))
 
     def expected(self, predictions: Predictions) -> npt.NDArray[np.float64]:
-        """The F1 (n_instances,) that each set is expected to have, tilt included."""
+        """The F1 (n_instances,) of the best size of each set, tilt included."""
         return self._sizes(predictions, self._fitted_tilt())[1]
 
     def to_state(self) -> State:
@@ -99,6 +104,7 @@ class ExpectedF1:
             {
                 "metric": self.metric,
                 "empty": self.empty,
+                "min_size": self.min_size,
                 "tilt": self.tilt_,
                 "unlisted": self.unlisted_,
             },
@@ -108,7 +114,12 @@ class ExpectedF1:
     def from_state(cls, state: State) -> Self:
         """Build a fitted rule again."""
         config = state.config
-        rule = cls(metric=config["metric"], empty=config["empty"], tilt=config["tilt"])
+        rule = cls(
+            metric=config["metric"],
+            empty=config["empty"],
+            tilt=config["tilt"],
+            min_size=config["min_size"],
+        )
         rule.tilt_, rule.unlisted_ = float(config["tilt"]), float(config["unlisted"])
         return rule
 
@@ -116,6 +127,11 @@ class ExpectedF1:
         if not hasattr(self, "tilt_"):
             raise NotFittedError("this rule has not been fitted: call fit first")
         return self.tilt_
+
+    def _taken(self, predictions: Predictions, tilt: float) -> Mask:
+        """Places (n_instances, top_k) of the sets; some may hold no label."""
+        sizes = np.maximum(self._sizes(predictions, tilt)[0], self.min_size)
+        return np.asarray(np.arange(predictions.top_k) < sizes[:, None], np.bool_)
 
     def _sizes(
         self, predictions: Predictions, tilt: float

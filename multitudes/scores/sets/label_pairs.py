@@ -27,6 +27,8 @@ class LabelPairs:
     scores : float64 array (n_pairs,)
     n_true : int64 array (n_instances,)
         True labels of each instance.
+    n_forced, n_forced_hits : int64 arrays (n_instances,)
+        Labels that are taken in any case and are not among the pairs; how many of them are true.
     """
 
     starts: IntArray
@@ -34,21 +36,26 @@ class LabelPairs:
     is_true: npt.NDArray[np.bool_]
     scores: npt.NDArray[np.float64]
     n_true: IntArray
+    n_forced: IntArray
+    n_forced_hits: IntArray
 
     @classmethod
-    def of(cls, predictions: Predictions, found: Outcomes) -> LabelPairs:
-        """Sort the listed places of predictions."""
-        labels = predictions.labels[found.is_listed]
-        scores = predictions.scores[found.is_listed].astype(np.float64)
-        rows = np.nonzero(found.is_listed)[0]
+    def of(cls, predictions: Predictions, found: Outcomes, *, min_size: int = 0) -> LabelPairs:
+        """Sort the listed places of predictions that are not among the first `min_size`."""
+        is_free = found.is_listed & (np.arange(predictions.top_k) >= min_size)
+        labels = predictions.labels[is_free]
+        scores = predictions.scores[is_free].astype(np.float64)
+        rows = np.nonzero(is_free)[0]
         order = np.lexsort((rows, -scores, labels))
         counts = np.bincount(labels, minlength=predictions.n_labels)
         return cls(
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             rows[order],
-            found.is_true[found.is_listed][order],
+            found.is_true[is_free][order],
             scores[order],
             found.n_true,
+            found.is_listed[:, :min_size].sum(axis=1),
+            found.is_true[:, :min_size].sum(axis=1),
         )
 
     def cuts_at(self, threshold: float) -> IntArray:
@@ -71,8 +78,8 @@ class LabelPairs:
             cuts, counts
         )
         n = len(self.n_true)
-        n_taken = np.bincount(self.rows[taken], minlength=n).astype(np.int64)
-        n_hits = np.bincount(self.rows[taken & self.is_true], minlength=n).astype(np.int64)
+        n_taken = self.n_forced + np.bincount(self.rows[taken], minlength=n)
+        n_hits = self.n_forced_hits + np.bincount(self.rows[taken & self.is_true], minlength=n)
         for _ in range(MAX_PASSES):
             before = cuts.copy()
             price = 2 * n_hits.sum() / max(n_taken.sum() + self.n_true.sum(), 1)

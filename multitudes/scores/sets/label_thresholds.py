@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
-from multitudes.scores.outcomes import Mask, Outcomes, outcomes
-from multitudes.scores.selection import keep
+from multitudes.scores.outcomes import Outcomes, outcomes
+from multitudes.scores.selection import keep, reaching
 from multitudes.scores.sets.label_pairs import LabelPairs
-from multitudes.scores.sets.objective import Metric, best_threshold, check_metric, f1_of, folds
+from multitudes.scores.sets.objective import Metric, best_threshold, check_aim, f1_of, folds
 from multitudes.store.state import State
 from multitudes.types import Predictions, Sparse
 
@@ -33,6 +34,8 @@ class LabelThresholds:
     strength : float, optional
         Weight of the common threshold, in pairs; infinite leaves only that one. Where absent, the
         best by cross-validation over instances, of 1 to 300 and infinite.
+    min_size : int
+        So many labels an instance gets in any case, as far as it has candidates.
 
     Attributes
     ----------
@@ -43,12 +46,15 @@ class LabelThresholds:
 
     kind = "label-thresholds"
 
-    def __init__(self, *, metric: Metric = "micro", strength: float | None = None) -> None:
-        check_metric(metric)
+    def __init__(
+        self, *, metric: Metric = "micro", strength: float | None = None, min_size: int = 0
+    ) -> None:
+        check_aim(metric, min_size)
         if strength is not None and not strength >= 0:
             raise ConfigError(f"strength must be >= 0 pairs, or None to choose, got {strength!r}")
         self.metric: Metric = metric
         self.strength = strength
+        self.min_size = min_size
 
     def fit(self, predictions: Predictions, truth: Sparse) -> Self:
         """Learn from predictions of labelled instances that the model was not trained on.
@@ -61,8 +67,8 @@ class LabelThresholds:
         found = outcomes(predictions, truth)
         chosen = self.strength
         if chosen is None:
-            chosen = _best_strength(predictions, found, self.metric)
-        learned = _Learned.of(predictions, found, self.metric)
+            chosen = self._best_strength(predictions, found)
+        learned = self._learned(predictions, found)
         self.strength_ = float(chosen)
         self.common_ = float(learned.common)
         self.thresholds_ = learned.shrunk(self.strength_)
@@ -77,13 +83,14 @@ class LabelThresholds:
                 f"this rule has thresholds of {len(self.thresholds_)} labels, the predictions are "
                 f"over {predictions.n_labels}: fit it on predictions of the same model"
             )
-        return keep(predictions, reaching(predictions, self.thresholds_))
+        return keep(predictions, reaching(predictions, self.thresholds_, min_size=self.min_size))
 
     def to_state(self) -> State:
         """The thresholds."""
         infinite = np.isinf(self.strength_)
         config = {
             "metric": self.metric,
+            "min_size": self.min_size,
             "strength": None if infinite else self.strength_,  # JSON knows no infinity
             "common": self.common_,
         }
@@ -92,35 +99,49 @@ class LabelThresholds:
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Build a fitted rule again."""
-        given = state.config["strength"]
-        rule = cls(metric=state.config["metric"], strength=np.inf if given is None else given)
-        rule.strength_ = float(np.inf if given is None else given)
-        rule.common_ = float(state.config["common"])
+        config, given = state.config, state.config["strength"]
+        strength = float(np.inf if given is None else given)
+        rule = cls(metric=config["metric"], strength=strength, min_size=config["min_size"])
+        rule.strength_, rule.common_ = strength, float(config["common"])
         rule.thresholds_ = np.array(state.arrays["thresholds"])
         return rule
 
-
-class _Learned:
-    """Own thresholds of all labels, before they are drawn towards the common one."""
-
-    def __init__(
-        self, common: float, own: npt.NDArray[np.float64], weight: npt.NDArray[np.float64]
-    ) -> None:
-        self.common = common
-        self.own = own  # (n_labels,)
-        self.weight = weight  # (n_labels,): pairs each was decided on
-
-    @classmethod
-    def of(cls, predictions: Predictions, found: Outcomes, metric: Metric) -> _Learned:
-        common = float(best_threshold(predictions.scores, found, metric))
-        pairs = LabelPairs.of(predictions, found)
+    def _learned(self, predictions: Predictions, found: Outcomes) -> _Learned:
+        """Own thresholds of all labels."""
+        scores = predictions.scores
+        common = float(best_threshold(scores, found, self.metric, min_size=self.min_size))
+        pairs = LabelPairs.of(predictions, found, min_size=self.min_size)
         first = pairs.cuts_at(common)
-        cuts = pairs.best_cuts(first, metric)
+        cuts = pairs.best_cuts(first, self.metric)
         moved = cuts != first
         own = np.where(moved, pairs.thresholds(cuts), common)
         # A label that stays where it is agrees with the common threshold: nothing to weigh.
         weight = np.where(moved, np.maximum(cuts, first), 0).astype(np.float64)
-        return cls(common, own, weight)
+        return _Learned(common, own, weight)
+
+    def _best_strength(self, predictions: Predictions, found: Outcomes) -> float:
+        """The strength with the best cross-validated F1; the stronger among equals."""
+        taken = np.zeros((len(STRENGTHS), *predictions.labels.shape), bool)
+        for learned_on, checked_on in folds(len(predictions)):
+            if not found.is_listed[learned_on].any():
+                return float(np.inf)
+            learned = self._learned(predictions[learned_on], found.take(learned_on))
+            checked = predictions[checked_on]
+            for place, strength in enumerate(STRENGTHS):
+                limits = learned.shrunk(strength)
+                taken[place, checked_on] = reaching(checked, limits, min_size=self.min_size)
+        values = [f1_of(one, found, self.metric) for one in taken]
+        best = max(range(len(STRENGTHS)), key=lambda place: (values[place], STRENGTHS[place]))
+        return STRENGTHS[best]
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """Own thresholds of all labels, before they are drawn towards the common one."""
+
+    common: float
+    own: npt.NDArray[np.float64]  # (n_labels,)
+    weight: npt.NDArray[np.float64]  # (n_labels,): pairs each was decided on
 
     def shrunk(self, strength: float) -> npt.NDArray[np.float64]:
         """Thresholds (n_labels,) between own and common."""
@@ -128,25 +149,3 @@ class _Learned:
             return np.full(len(self.own), self.common)
         share = self.weight / np.maximum(self.weight + strength, 1e-9)
         return np.asarray(self.common + share * (self.own - self.common), np.float64)
-
-
-def reaching(predictions: Predictions, thresholds: npt.NDArray[np.float64]) -> Mask:
-    """Places (n_instances, top_k) whose score reaches their label's threshold (n_labels,)."""
-    is_listed = predictions.labels >= 0
-    limits = thresholds[np.where(is_listed, predictions.labels, 0)]
-    return np.asarray(is_listed & (predictions.scores >= limits), np.bool_)
-
-
-def _best_strength(predictions: Predictions, found: Outcomes, metric: Metric) -> float:
-    """The strength of `STRENGTHS` with the best cross-validated F1; the stronger among equals."""
-    taken = np.zeros((len(STRENGTHS), *predictions.labels.shape), bool)
-    for learned_on, checked_on in folds(len(predictions)):
-        if not found.is_listed[learned_on].any():
-            return float(np.inf)
-        learned = _Learned.of(predictions[learned_on], found.take(learned_on), metric)
-        for place, strength in enumerate(STRENGTHS):
-            limits = learned.shrunk(strength)
-            taken[place, checked_on] = reaching(predictions[checked_on], limits)
-    values = [f1_of(one, found, metric) for one in taken]
-    best = max(range(len(STRENGTHS)), key=lambda place: (values[place], STRENGTHS[place]))
-    return STRENGTHS[best]

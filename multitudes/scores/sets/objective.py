@@ -15,8 +15,10 @@ Metric = Literal["micro", "example"]
 N_FOLDS = 5
 
 
-def check_metric(metric: str) -> None:
-    """Refuse any but the two averages of F1."""
+def check_aim(metric: str, min_size: int) -> None:
+    """Refuse any but the two averages of F1, and a smallest size that is no count."""
+    if isinstance(min_size, bool) or not isinstance(min_size, (int, np.integer)) or min_size < 0:
+        raise ConfigError(f"min_size must be a whole number >= 0, got {min_size!r}")
     if metric not in get_args(Metric):
         raise ConfigError(f"metric must be one of {list(get_args(Metric))}, got {metric!r}")
 
@@ -37,25 +39,33 @@ def f1_of(taken: Mask, found: Outcomes, metric: Metric) -> float:
     return float(np.mean(hits / np.maximum(sizes, 1)))
 
 
-def best_threshold(scores: npt.NDArray[np.float32], found: Outcomes, metric: Metric) -> np.float64:
+def best_threshold(
+    scores: npt.NDArray[np.float32], found: Outcomes, metric: Metric, *, min_size: int = 0
+) -> np.float64:
     """The score above which taking all labels, of all instances, has the largest F1.
 
     Parameters
     ----------
     scores : float32 array (n_instances, top_k)
         Falling in each row; at least one is listed.
+    min_size : int
+        The best labels of each instance that are taken in any case.
 
     Returns
     -------
     float64
         Half-way to the next lower score; of equal thresholds the highest.
     """
-    listed = scores[found.is_listed].astype(np.float64)
+    forced = np.arange(scores.shape[1]) < min_size
+    listed = np.where(forced, np.inf, scores.astype(np.float64))[found.is_listed]
     order = np.argsort(-listed, kind="stable")
     falling = listed[order]
     values = _f1_by_size(found, order, metric)
     is_last = np.append(falling[1:] < falling[:-1], True)  # equal scores are taken together
     best = int(np.argmax(np.where(is_last, values, -1.0)))
+    if np.isinf(falling[best]):  # none but the forced ones
+        below = falling[best + 1] if best + 1 < len(falling) else scores[found.is_listed].max()
+        return np.float64(np.nextafter(np.float64(below), np.inf))
     lower = falling[best + 1] if best + 1 < len(falling) else falling[best]
     return np.float64((falling[best] + lower) / 2)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from multitudes.errors import NotFittedError
 from multitudes.scores.outcomes import outcomes
-from multitudes.scores.selection import keep
-from multitudes.scores.sets.objective import Metric, best_threshold, check_metric
+from multitudes.scores.selection import keep, reaching
+from multitudes.scores.sets.objective import Metric, best_threshold, check_aim
 from multitudes.store.state import State
 from multitudes.types import Predictions, Sparse
 
@@ -24,6 +24,8 @@ class GlobalThreshold:
     ----------
     metric : "micro" or "example"
         The F1 the threshold is tuned for.
+    min_size : int
+        So many labels an instance gets in any case, as far as it has candidates.
 
     Attributes
     ----------
@@ -37,9 +39,10 @@ class GlobalThreshold:
 
     kind = "global-threshold"
 
-    def __init__(self, *, metric: Metric = "micro") -> None:
-        check_metric(metric)
+    def __init__(self, *, metric: Metric = "micro", min_size: int = 0) -> None:
+        check_aim(metric, min_size)
         self.metric: Metric = metric
+        self.min_size = min_size
 
     def fit(self, predictions: Predictions, truth: Sparse) -> Self:
         """Learn from predictions of labelled instances that the model was not trained on.
@@ -50,23 +53,27 @@ class GlobalThreshold:
         truth : CSR (n_instances, n_labels)
         """
         found = outcomes(predictions, truth)
-        self.threshold_ = float(best_threshold(predictions.scores, found, self.metric))
+        best = best_threshold(predictions.scores, found, self.metric, min_size=self.min_size)
+        self.threshold_ = float(best)
         return self
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Only the labels of each instance's set, best first."""
         if not hasattr(self, "threshold_"):
             raise NotFittedError("this rule has not been fitted: call fit first")
-        # In float64: rounded to float32, a threshold between two scores could meet the lower one.
-        return keep(predictions, predictions.scores >= np.float64(self.threshold_))
+        threshold = np.float64(self.threshold_)
+        return keep(predictions, reaching(predictions, threshold, min_size=self.min_size))
 
     def to_state(self) -> State:
         """The threshold."""
-        return State(self.kind, {"metric": self.metric, "threshold": self.threshold_})
+        return State(
+            self.kind,
+            {"metric": self.metric, "min_size": self.min_size, "threshold": self.threshold_},
+        )
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Build a fitted rule again."""
-        rule = cls(metric=state.config["metric"])
+        rule = cls(metric=state.config["metric"], min_size=state.config["min_size"])
         rule.threshold_ = float(state.config["threshold"])
         return rule

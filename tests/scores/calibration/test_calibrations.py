@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logit
 
@@ -22,6 +22,7 @@ BOTH = [IsotonicCalibration, TemperatureCalibration]
 
 
 @pytest.mark.parametrize("make", BOTH)
+@settings(max_examples=50)
 @given(problem=small_problems(), others=st.lists(st.floats(-9, 9, width=32), min_size=2))
 def test_probabilities_lie_in_0_to_1_and_rise_with_the_score(make, problem, others):
     calibration = make().fit(*problem)
@@ -36,6 +37,7 @@ def test_probabilities_lie_in_0_to_1_and_rise_with_the_score(make, problem, othe
 
 
 @pytest.mark.parametrize("make", BOTH)
+@settings(max_examples=50)
 @given(problem=small_problems())
 def test_labels_and_missing_places_stay(make, problem):
     predictions, truth = problem

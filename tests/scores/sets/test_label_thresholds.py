@@ -36,12 +36,13 @@ def test_labels_whose_scores_differ_in_scale_are_put_right(metric, gain):
     assert own.thresholds_[0] > 2 * own.thresholds_[1]
 
 
+@pytest.mark.parametrize("min_size", [0, 1])
 @pytest.mark.parametrize("metric", ["micro", "example"])
 @given(problem=small_problems(scores=(0.0, 0.1, 0.25, 0.7, 1.0)))
-def test_without_shrinkage_it_is_never_worse_where_it_learned(metric, problem):
+def test_without_shrinkage_it_is_never_worse_where_it_learned(metric, min_size, problem):
     predictions, truth = problem
-    own = LabelThresholds(metric=metric, strength=0.0).fit(predictions, truth)
-    common = GlobalThreshold(metric=metric).fit(predictions, truth)
+    own = LabelThresholds(metric=metric, strength=0.0, min_size=min_size).fit(predictions, truth)
+    common = GlobalThreshold(metric=metric, min_size=min_size).fit(predictions, truth)
     one, other = (
         set_scores(rule.apply(predictions), truth, average=metric).f1 for rule in (own, common)
     )

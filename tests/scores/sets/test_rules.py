@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.metrics import set_scores
@@ -19,6 +19,7 @@ CHANCES = (0.0, 0.1, 0.25, 0.7, 1.0)
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("make", RULES)
+@settings(max_examples=30)
 @given(problem=small_problems(scores=CHANCES))
 def test_sets_hold_listed_labels_in_their_order(make, metric, problem):
     predictions, truth = problem
@@ -38,6 +39,18 @@ def test_sets_are_better_than_any_fixed_size(make, metric):
     value = set_scores(sets, fresh_truth, average=metric).f1
     fixed = [set_scores(fresh.top(k), fresh_truth, average=metric).f1 for k in range(1, 9)]
     assert value > max(fixed) + 0.02
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("make", RULES)
+@settings(max_examples=30)
+@given(problem=small_problems(scores=CHANCES))
+def test_the_first_labels_can_be_forced(make, metric, problem):
+    predictions, truth = problem
+    rule = make(metric=metric, min_size=2).fit(predictions, truth)
+    sets = make.from_state(rule.to_state()).apply(predictions)
+    np.testing.assert_array_equal(sets.labels[:, :2], predictions.labels[:, :2])
+    np.testing.assert_array_equal(sets.labels, rule.apply(predictions).labels)
 
 
 @pytest.mark.parametrize("make", RULES)
