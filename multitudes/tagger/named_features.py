@@ -6,6 +6,7 @@ from typing import Any
 
 from multitudes.errors import ConfigError, suggestion
 from multitudes.features import ConcatFeatures, HashingFeatures, TfidfFeatures
+from multitudes.tagger.presets import PRESETS
 
 ENCODER = "encoder"
 KINDS = {"tfidf": TfidfFeatures, "hashing": HashingFeatures}
@@ -32,6 +33,11 @@ def _block(name: str) -> Any:
         from multitudes.encoder.encoder_features import EncoderFeatures
 
         return EncoderFeatures(source)
+    if name in PRESETS and PRESETS[name].reads == "texts":
+        raise ConfigError(
+            f"features of {name!r} come from a model that is trained already: train one first, "
+            f"and write encoder:FOLDER with its folder"
+        )
     if kind not in KINDS or separator:
         known = [*KINDS, f"{ENCODER}:FOLDER"]
         raise ConfigError(f"there are no features {name!r}: {suggestion(name, known)}")

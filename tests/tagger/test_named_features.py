@@ -44,6 +44,7 @@ def test_one_name_or_several():
         ("tfidf,", "no features ''"),
         ("encoder", "name no encoder: write encoder:FOLDER"),
         ("encoder:", "name no encoder"),
+        ("tfidf,prime", "train one first, and write encoder:FOLDER"),
     ],
 )
 def test_names_that_mean_nothing(names, message):
