@@ -75,7 +75,7 @@ def calibrate(
     tagger = Tagger.load(model).to(device or "auto")
     with progress.shown(not quiet):
         reading = Reading(format, read or [], on_error, quiet)
-        dataset = reading.read(data, labels=LabelSpace(tagger.labels_), split="tst")
+        dataset = reading.read(data, labels=LabelSpace(tagger.labels_), split="dev")
         report = tagger.calibrate(dataset, config=config).calibration_report()
         tagger.save(target)
     if json:

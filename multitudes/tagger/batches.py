@@ -30,7 +30,7 @@ def predict_batches(
     top_k : int, optional
         Labels per instance, at most; 5 where absent, and for sets as many as they have.
     kind : "scores", "probabilities" or "sets"
-        The latter two need a tagger that was calibrated.
+        The latter two need a tagger that was calibrated, or a model that generates sets.
     """
     width = tagger.width_of(kind, top_k)
     pairs = dataset.filter_pairs
@@ -41,7 +41,7 @@ def predict_batches(
         for start in range(0, len(dataset), BATCH):
             batch = dataset[start : start + BATCH]
             inputs = batch.texts if tagger.takes_texts_ else batch.X
-            predictions = tagger.predict_ids(inputs, top_k=width + spare)
+            predictions = tagger.candidates(inputs, kind, top_k=width + spare)
             if spare and batch.filter_pairs is not None:
                 predictions = remove_pairs(predictions, batch.filter_pairs)
             yield batch, tagger.as_kind(predictions.top(width), kind).top(top_k or width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from multitudes.data import Dataset, LabelSpace, relabel
 from multitudes.errors import ConfigError, DataError, NotFittedError
@@ -18,6 +18,8 @@ Kind = Literal["scores", "probabilities", "sets"]
 class Probabilities:
     """The part of `Tagger` that says how sure it is, and how many labels a text gets."""
 
+    model_: Any
+    features_: Any
     labels_: tuple[str, ...]
     calibrated_: Calibrated | None = None
 
@@ -74,32 +76,48 @@ class Probabilities:
     def predict_sets(self, texts: Any) -> list[list[Tag]]:
         """The labels each text should get, as many as are right, with their probabilities.
 
-        Needs `calibrate`; its settings say how sets are made.
+        A model that generates sets says itself; any other needs `calibrate`, whose settings say
+        how sets are made.
 
         Parameters
         ----------
         texts : sequence of str
             Or X, for a tagger fitted on features.
         """
-        found = self.predict_ids(texts, top_k=self.width_of("sets"))
+        found = self.candidates(texts, "sets", top_k=self.width_of("sets"))
         return self._tags(self.as_kind(found, "sets"))
 
+    def candidates(self, texts: Any, kind: Kind, *, top_k: int) -> Predictions:
+        """What `as_kind` starts from: the best `top_k` labels, or the sets a model generates."""
+        if not self._generates(kind):
+            return self.predict_ids(texts, top_k=top_k)
+        inputs = self._checked_inputs(texts)
+        X = inputs if self.features_ is None else self.features_.transform(inputs)
+        found: Predictions = self.model_.predict_sets(X)
+        return found
+
     def as_kind(self, predictions: Predictions, kind: Kind) -> Predictions:
-        """Predictions with scores as they are, with probabilities, or cut to sets."""
-        if kind == "scores":
+        """Candidates with scores as they are, with probabilities, or cut to sets."""
+        if kind not in get_args(Kind):
+            raise ConfigError(f"kind must be one of {list(get_args(Kind))}, got {kind!r}")
+        if kind == "scores" or self._generates(kind):
             return predictions
         calibrated = self._check_calibrated()
         if kind == "probabilities":
             return calibrated.probabilities(predictions)
-        if kind == "sets":
-            return calibrated.sets(predictions)
-        raise ConfigError(f"kind must be 'scores', 'probabilities' or 'sets', got {kind!r}")
+        return calibrated.sets(predictions)
 
     def width_of(self, kind: Kind, top_k: int | None = None) -> int:
-        """How many labels per instance the model is asked for: sets are made from candidates."""
+        """How many labels per instance are needed: sets are made from more than they hold."""
+        if self._generates(kind):
+            return len(self.labels_)
         if kind == "sets":
             return self._check_calibrated().config.candidates
         return 5 if top_k is None else top_k
+
+    def _generates(self, kind: Kind) -> bool:
+        self._check_fitted()
+        return kind == "sets" and hasattr(self.model_, "predict_sets")
 
     def _check_calibrated(self) -> Calibrated:
         self._check_fitted()
@@ -116,5 +134,6 @@ class Probabilities:
         def predict_ids(self, texts: Any, *, top_k: int = 5) -> Predictions:
             """See `Tagger.predict_ids`."""
 
+        def _checked_inputs(self, texts: Any) -> Any: ...
         def _tags(self, predictions: Predictions) -> list[list[Tag]]: ...
         def _check_fitted(self) -> None: ...

@@ -14,6 +14,10 @@ from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.metrics import set_scores
 from multitudes.scores.calibrated import CalibrationConfig
 from multitudes.tagger import Tagger, predict_batches, predict_to
+from multitudes.tagger.label_lists import label_matrix
+
+from .centroids import LABELS, TEXTS, Centroids
+from .tiny_encoder import tiny, topical
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +123,36 @@ def test_what_changes_the_model_forgets_its_probabilities(tagger, parts):
             change(again).predict_sets(texts)
 
 
+class Generator(Centroids):
+    """Generates sets: the labels nearer than a half."""
+
+    def predict_sets(self, X):
+        return self.predict(X, top_k=3).above(0.5)
+
+
+def test_a_model_that_generates_sets_says_itself():
+    tagger = Tagger(Generator()).fit(TEXTS, LABELS)
+    dataset = Dataset(Y=label_matrix(LABELS, tagger.labels_)[0], texts=TEXTS)
+    expected = [[tag for tag in row if tag.score >= 0.5] for row in tagger.predict(TEXTS, top_k=3)]
+    assert any(len(row) > 1 for row in expected)
+    for known in (tagger, tagger.calibrate(dataset)):
+        assert known.predict_sets(TEXTS) == expected
+    best = tagger.predict_ids(TEXTS, top_k=1).labels[:, 0]
+    pairs = np.stack([np.arange(4), best], axis=1)
+    ((_, found),) = predict_batches(
+        tagger, dataclasses.replace(dataset, filter_pairs=pairs), kind="sets"
+    )
+    assert (found.labels >= 0).sum(axis=1).tolist() == [len(row) - 1 for row in expected]
+
+
+def test_a_text_encoder_gets_probabilities_too():
+    tagger = tiny().fit_dataset(topical(60)).calibrate(topical(40, start=200))
+    assert tagger.calibration_report().error_after < tagger.calibration_report().error_before
+    (tags,) = tagger.predict_sets(["juicy apple orchard"])
+    assert [tag.label for tag in tags] == ["fruit"]
+    assert tags[0].score > 0.8
+
+
 def test_misuse_is_told(tagger, parts):
     with pytest.raises(NotFittedError, match="has not learned anything"):
         Tagger().calibrate(parts[1])
@@ -126,5 +160,5 @@ def test_misuse_is_told(tagger, parts):
         Tagger().predict_proba(["a"])
     with pytest.raises(DataError, match="no instances to calibrate on"):
         tagger.calibrate(parts[1][:0])
-    with pytest.raises(ConfigError, match="kind must be 'scores', 'probabilities' or 'sets'"):
+    with pytest.raises(ConfigError, match="kind must be one of.*'probabilities'.*got 'margins'"):
         tagger.as_kind(tagger.predict_ids(["a"]), "margins")
