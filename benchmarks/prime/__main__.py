@@ -2,6 +2,7 @@
 
     python -m benchmarks.prime --data ../shared/data/lf-msdocs-links --prepare FOLDER
     python -m benchmarks.prime --data FOLDER --out RESULTS
+    python -m benchmarks.prime --data FOLDER --contestants losses sources --validate
 
 The first command makes a compact file of token ids, which the second (on a machine with a GPU, say)
 reads; the second takes a data set's own folder as well. Each finished run is stored at once.
@@ -11,18 +12,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import describe
-from benchmarks.prime.contestants import LITE, LOSSES, SOURCES, TABLE_2, contestant
+from benchmarks.prime.arguments import add_common, load, model_for, store
+from benchmarks.prime.contestants import GROUPS, LITE, TABLE_2
+from benchmarks.prime.folder_in_parts import save_encoder
 from benchmarks.prime.measure import KS, matrix_rate, train_and_measure
-from benchmarks.prime.problem import FILE, Problem, prepare
+from benchmarks.prime.problem import Problem, prepare
 from benchmarks.report import show
 from multitudes import progress
-from multitudes.encoder.backbone_config import BackboneConfig
-from multitudes.training import TrainingConfig
 
 VALIDATION = 5_000
 COLUMNS = [*(f"P@{k}" for k in KS), *(f"PSP@{k}" for k in KS), "R@100"]
@@ -35,9 +36,8 @@ def main() -> None:
         problem.save(Path(arguments.prepare))
         return
     problem = load(arguments)
-    out = Path(arguments.out)
-    out.mkdir(parents=True, exist_ok=True)
     rate = matrix_rate()
+    tflops = None if rate is None else round(rate / 1e12)
     runs: dict[str, Any] = {}
     with progress.shown(arguments.verbose):
         for name in arguments.contestants:
@@ -46,56 +46,37 @@ def main() -> None:
                 runs[f"{name}, seed {seed}"] = run
                 print(f"{name}: {json.dumps({k: v for k, v in run.items() if k != 'curve'})}")
                 sys.stdout.flush()
-                store(out, problem, arguments, runs, rate)
+                found = {"matrix_rate_tflops": tflops, "runs": runs}
+                store("prime", arguments, problem, found)
     table(problem, runs)
     print(json.dumps(summary(runs)))
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", required=True, help="a data set, or a prepared folder")
+    add_common(parser)
     parser.add_argument("--prepare", help="write token ids into this folder, and end")
-    parser.add_argument("--out", default="tmp/prime", help="folder for results")
-    parser.add_argument("--name", help="of the file of results; by default the data's")
-    parser.add_argument("--backbone", default="minilm")
-    parser.add_argument("--max-length", type=int, default=32)
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--batch-size", type=int, default=3200)
-    parser.add_argument("--learning-rate", type=float, default=3e-4)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--first", type=int, help="only so many instances, for a quick look")
-    parser.add_argument("--compile", action="store_true")
     parser.add_argument(
         "--validate",
         action="store_true",
         help="keep part of the training split aside, measure it after each epoch, and leave the "
         "test split alone",
     )
-    parser.add_argument("--set", nargs="+", default=[], help="settings, e.g. loss.gamma_min=0.2")
     parser.add_argument("--validate-every", type=int, default=1, help="epochs")
     parser.add_argument(
         "--contestants",
         nargs="+",
         default=list(TABLE_2),
-        help="presets, or the groups table, losses and sources; settings may follow a preset's "
-        "name: 'prime loss.gamma_min=0.2'",
+        help=f"presets, or the groups {', '.join(GROUPS)}; settings may follow a preset's "
+        "name: 'prime loss.gamma_min=0.2'; '-w' behind it adds the classifier: prime-w",
     )
-    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--save", help="folder for the encoder of each contestant, in float16")
     arguments = parser.parse_args()
-    groups = {"table": TABLE_2, "losses": LOSSES, "sources": SOURCES}
     arguments.contestants = [
-        name for given in arguments.contestants for name in groups.get(given, [given])
+        name for given in arguments.contestants for name in GROUPS.get(given, [given])
     ]
     return arguments
-
-
-def load(arguments: argparse.Namespace) -> Problem:
-    folder = Path(arguments.data)
-    if (folder / FILE).exists():
-        problem = Problem.load(folder)
-    else:
-        problem = prepare(folder, max_length=arguments.max_length)
-    return problem.first(arguments.first) if arguments.first else problem
 
 
 def one_run(
@@ -105,46 +86,11 @@ def one_run(
     if arguments.validate:
         problem = problem.for_validation(min(VALIDATION, len(problem.train) // 5), seed=0)
         validation = (problem.test, problem.Y_test)
-    training = TrainingConfig(
-        epochs=arguments.epochs,
-        learning_rate=arguments.learning_rate,
-        evaluate_every=arguments.validate_every,
-        restore_best=False,
-    )
-    backbone = BackboneConfig(
-        name=arguments.backbone, max_length=arguments.max_length, compile=arguments.compile
-    )
-    changes: list[str] = []
-    if "=" in name:
-        name, *changes = name.split()
-    model = contestant(
-        name,
-        backbone=backbone,
-        training=training,
-        batch_size=arguments.batch_size,
-        changes=[*arguments.set, *changes],
-        seed=seed,
-    )
-    return train_and_measure(model, problem, validation=validation, matrix_rate=rate)
-
-
-def store(
-    out: Path, problem: Problem, arguments: argparse.Namespace, runs: Any, rate: float | None
-) -> None:
-    import torch
-
-    card = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    record = {
-        "benchmark": "prime",
-        "data": problem.name,
-        "settings": {k: v for k, v in vars(arguments).items() if k not in ("out", "data")},
-        "card": card,
-        "matrix_rate_tflops": None if rate is None else round(rate / 1e12),
-        "runs": runs,
-        "machine": describe(),
-    }
-    path = out / f"{arguments.name or problem.name}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    model = model_for(name, arguments, seed=seed, validate_every=arguments.validate_every)
+    run = train_and_measure(model, problem, validation=validation, matrix_rate=rate)
+    if arguments.save and seed == 0:
+        save_encoder(model, Path(arguments.save) / re.sub(r"[^a-z0-9.]+", "-", name))
+    return run
 
 
 def table(problem: Problem, runs: dict[str, Any]) -> None:

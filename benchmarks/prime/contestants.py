@@ -38,6 +38,14 @@ SOURCES = {
     "text alone": PrototypeConfig(sources=("text",)),
 }
 
+GROUPS: dict[str, list[str]] = {
+    "table": list(TABLE_2),
+    "losses": [*LOSSES, LITE],
+    "sources": [*SOURCES, LITE],
+    "classifier": ["prime", "prime-w"],
+}
+WITH_CLASSIFIER = "-w"
+
 
 def contestant(
     name: str,
@@ -48,7 +56,7 @@ def contestant(
     changes: Sequence[str] = (),
     seed: int = 0,
 ) -> Prime:
-    """An unfitted model of Table 2, or PRIME-lite with a part taken away.
+    """An unfitted model of Table 2, one with a classifier, or PRIME-lite without some part.
 
     `changes` are further settings, e.g. ``"loss.gamma_min=0.2"`` or ``"classifier=true"``.
     """
@@ -57,13 +65,14 @@ def contestant(
         settings = {"loss": LOSSES[name]}
     elif name in SOURCES:
         settings = {"prototypes": SOURCES[name]}
-    preset = prime_preset(LITE if settings else name)
+    preset = prime_preset(LITE if settings else name.removesuffix(WITH_CLASSIFIER))
     sampler = preset.sampler or SamplerConfig()
     preset.set_params(
         **settings,
         sampler=dataclasses.replace(sampler, batch_size=batch_size),
         backbone=backbone,
         training=training,
+        classifier=name.endswith(WITH_CLASSIFIER),
         seed=seed,
     )
     for change in changes:

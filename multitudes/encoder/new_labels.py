@@ -11,12 +11,13 @@ import torch
 
 from multitudes.encoder.fitting import embed
 from multitudes.encoder.network import PrimeNetwork
+from multitudes.encoder.text_inputs import Texts
 from multitudes.encoder.tokenizing import has_words
-from multitudes.encoder.tokens import TokenRows
+from multitudes.encoder.tokens import TokenRows, joined
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import FloatArray
 
-Embed = Callable[[Sequence[str]], FloatArray]
+Embed = Callable[[Texts], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class NewLabels:
 
 
 def example_centroids(
-    examples: Sequence[Sequence[str]] | None, n_labels: int, *, embed: Embed, dim: int
+    examples: Sequence[Texts] | None, n_labels: int, *, embed: Embed, dim: int
 ) -> FloatArray:
     """Mean embeddings (n_labels, dim) of each label's examples, normalised; zero rows for none."""
     if examples is None:
@@ -71,10 +72,20 @@ def example_centroids(
     counts = np.array([len(some) for some in examples])
     means = np.zeros((n_labels, dim), np.float32)
     if counts.sum():
-        embeddings = embed([text for some in examples for text in some])
+        embeddings = embed(_all_of(examples))
         np.add.at(means, np.repeat(np.arange(n_labels), counts), embeddings)
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
     return np.asarray(means / np.maximum(lengths, 1e-12), np.float32)
+
+
+def _all_of(examples: Sequence[Texts]) -> Texts:
+    """All examples, one after the other; texts and token ids are not mixed."""
+    rows = [some for some in examples if isinstance(some, TokenRows)]
+    if len(rows) == len(examples):
+        return joined(*rows)
+    if rows:
+        raise DataError("examples must be texts for all labels, or token ids for all labels")
+    return [text for some in examples if not isinstance(some, TokenRows) for text in some]
 
 
 def _check_sources(

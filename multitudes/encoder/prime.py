@@ -313,7 +313,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     def add_labels(
         self,
         label_texts: Texts,
-        examples: Sequence[Sequence[str]] | None = None,
+        examples: Sequence[Texts] | None = None,
     ) -> Self:
         """Add labels that training never saw; they can be predicted at once.
 
@@ -321,7 +321,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         ----------
         label_texts : sequence of str, or TokenRows
             Their texts. Their ids follow those of the labels that are there.
-        examples : sequence of lists of str, optional
+        examples : sequence of lists of str, or of TokenRows, optional
             A few texts that have the label, for each; an empty list for none.
         """
         self._check_fitted()

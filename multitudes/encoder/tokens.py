@@ -127,7 +127,8 @@ def pack(
     )
 
 
-def joined(first: TokenRows, second: TokenRows) -> TokenRows:
-    """The texts of both, one after the other."""
-    ids = np.concatenate([first.ids, second.ids])
-    return TokenRows(ids, np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]))
+def joined(*parts: TokenRows) -> TokenRows:
+    """The texts of all parts, one after the other; there is at least one part."""
+    ids = np.concatenate([part.ids for part in parts])
+    lengths = np.concatenate([part.lengths for part in parts])
+    return TokenRows(ids, np.concatenate([[0], np.cumsum(lengths)]))

@@ -1,0 +1,140 @@
+"""How well labels are found that training never saw, and what that costs the others.
+
+    python -m benchmarks.prime.unseen --data FOLDER --out RESULTS
+
+A random tenth of the labels is taken out of training and added afterwards: by text alone, and with
+one and five examples. Compared with the cosine of text embeddings, of the trained encoder and of
+the one it started from. Trained twice: as in the paper, and with sources dropped from half of the
+labels, which is what lets a prototype do without them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.prime.arguments import add_common, load, model_for, store
+from benchmarks.prime.contestants import LITE
+from benchmarks.prime.hold_out import HoldOut, hold_out
+from benchmarks.prime.problem import Problem
+from benchmarks.report import show
+from multitudes import progress
+from multitudes.encoder.fitting import embed
+from multitudes.encoder.index import PrototypeIndex
+from multitudes.encoder.loading import load_backbone
+from multitudes.encoder.prime import Prime
+from multitudes.metrics import evaluate
+from multitudes.training import choose_device
+
+EXAMPLES = (1, 5)
+DEEPEST = 100
+COLUMNS = ("P@1", "P@5", f"R@{DEEPEST}")
+DROPOUTS = (0.0, 0.5)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add_common(parser)
+    parser.add_argument("--contestant", default=LITE)
+    parser.add_argument("--part", type=float, default=0.1, help="of the labels, held out")
+    parser.add_argument("--dropouts", type=float, nargs="+", default=list(DROPOUTS))
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    problem = load(arguments)
+    split = hold_out(problem, arguments.part, seed=arguments.seed)
+    results: dict[str, Any] = {"split": split.sizes(), "unseen": {}, "seen": {}, "seconds": {}}
+    with progress.shown(arguments.verbose):
+        for dropout in arguments.dropouts:
+            name = f"source_dropout={dropout}"
+            start = time.perf_counter()
+            model = model_for(
+                f"{arguments.contestant} prototypes.{name}", arguments, seed=arguments.seed
+            )
+            one = measure(model, split, seed=arguments.seed)
+            results["seen"][name], results["unseen"][name] = one["seen"], one["unseen"]
+            results["seconds"][name] = round(time.perf_counter() - start, 1)
+            print(f"{name}: {json.dumps(one)}")
+            sys.stdout.flush()
+            store("prime-unseen", arguments, problem, results)
+    table(problem.name, results)
+    print(json.dumps(results))
+
+
+def measure(model: Prime, split: HoldOut, *, seed: int) -> dict[str, Any]:
+    """Train on the labels that are left, add the others, and look at both kinds."""
+    seen, unseen = split.seen, split.unseen
+    model.fit(seen.train, seen.Y, label_texts=seen.labels)
+    queries = model.embed(seen.test)
+    of_seen = ranked(queries, model.label_vectors_, seen)
+    ways = {
+        name: compared(queries, vectors, model, split)
+        for name, vectors in added(model, split, seed).items()
+    }
+    texts = embed(model.network_.backbone, unseen.labels, "Embedding labels")
+    ways["text encoder, trained"] = ranked(queries, texts, unseen)
+    first = load_backbone(model.backbone).to(choose_device(model.training.device))
+    plain = [embed(first, rows, "Embedding") for rows in (seen.test, unseen.labels)]
+    ways["text encoder, untrained"] = ranked(*plain, unseen)
+    return {"seen": of_seen, "unseen": ways}
+
+
+def added(model: Prime, split: HoldOut, seed: int) -> dict[str, Any]:
+    """Vectors (n_unseen, d) of the held-out labels, by what is known of them."""
+    labels, ways = split.unseen.labels, {}
+    for n in (0, *EXAMPLES):
+        model.add_labels(labels, split.examples(n, seed=seed) if n else None)
+        ways[f"PRIME, {n} examples"] = model.label_vectors_[-len(labels) :].copy()
+    return ways
+
+
+def compared(queries: Any, vectors: Any, model: Prime, split: HoldOut) -> dict[str, float]:
+    """Among the unseen labels alone, and their recall among all labels."""
+    seen, unseen = split.seen, split.unseen
+    n_seen = len(seen.labels)
+    none = sp.csr_array((len(queries), n_seen), dtype=np.float32)
+    shifted = unseen.test_pairs + np.array([0, n_seen])
+    both = dataclasses.replace(
+        unseen,
+        Y_test=sp.hstack([none, unseen.Y_test], format="csr"),
+        test_pairs=np.concatenate([seen.test_pairs, shifted]),
+    )
+    everyone = np.concatenate([model.label_vectors_[:n_seen], vectors])
+    deepest = f"R@{DEEPEST}"
+    among_all = ranked(queries, everyone, both)[deepest]
+    return ranked(queries, vectors, unseen) | {f"{deepest} among all": among_all}
+
+
+def ranked(queries: Any, vectors: Any, problem: Problem) -> dict[str, float]:
+    """P and R in percent over test instances that have one of the labels; pairs filtered."""
+    Y_test, pairs = problem.Y_test, problem.test_pairs
+    rows = np.flatnonzero(np.diff(Y_test.indptr))
+    place = np.full(len(queries), -1)
+    place[rows] = np.arange(len(rows))
+    pairs = np.stack([place[pairs[:, 0]], pairs[:, 1]], axis=1)
+    found = PrototypeIndex(vectors).search(
+        queries[rows], top_k=DEEPEST, filter_pairs=pairs[pairs[:, 0] >= 0]
+    )
+    report = evaluate(found, Y_test[rows], ks=(1, 5, DEEPEST))
+    return {name: round(100 * report[name], 2) for name in COLUMNS}
+
+
+def table(name: str, results: dict[str, Any]) -> None:
+    rows = []
+    for setting, ways in results["unseen"].items():
+        rows += [
+            [f"{setting}: {way}", *(f"{v[c]:.2f}" for c in COLUMNS)] for way, v in ways.items()
+        ]
+        seen = results["seen"][setting]
+        rows.append([f"{setting}: seen labels", *(f"{seen[c]:.2f}" for c in COLUMNS)])
+    show(f"{name}, labels never seen", ["", *COLUMNS], rows)
+
+
+if __name__ == "__main__":
+    main()
