@@ -152,6 +152,11 @@ def add_sparse(index, n_blocks, hits, hit_row, hit_at, x_data, total):
     """Sum an instance's values times a sparse chunk's rows."""
     for block in range(n_blocks):
         store(total, block * LANES, splat(np.float32(0.0)))
+    for h in range(hits):  # all rows are on their way before the first is read
+        row = hit_row[h]
+        prefetch(index.segment_value, index.row_place[2 * row] * LANES)
+        prefetch(index.entry_child, index.row_place[2 * row + 1])
+        prefetch(index.entry_value, index.row_place[2 * row + 1])
     for h in range(hits):
         row = hit_row[h]
         value = x_data[hit_at[h]]

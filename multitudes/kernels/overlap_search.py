@@ -25,7 +25,8 @@ from multitudes.kernels.beam_search import (
     path_scores,
 )
 from multitudes.kernels.compiling import inner
-from multitudes.kernels.lanes import LANES, fma, larger, less_equal, load, splat, store
+from multitudes.kernels.lanes import LANES, fma, larger, less_equal, load, select, splat, store
+from multitudes.kernels.prefetch import prefetch
 
 MEAN, MAX, SUM = 0, 1, 2
 
@@ -73,7 +74,8 @@ def score_leaf(index, g, n_blocks, parent, kind, power, total, scratch, room):
 
     Returns the best, or -inf where all are masked.
     """
-    highest = splat(np.float32(-np.inf))
+    none = splat(np.float32(-np.inf))
+    highest = none
     for block in range(n_blocks):
         at = index.block_first[g] + block
         margin = fma(
@@ -81,13 +83,10 @@ def score_leaf(index, g, n_blocks, parent, kind, power, total, scratch, room):
             load(index.child_scale, at * LANES),
             load(index.child_bias, at * LANES),
         )
-        store(room, block * LANES, path_scores(margin, parent, kind, power, scratch))
-        mask = index.block_mask[at]
-        if mask != (1 << LANES) - 1:
-            for lane in range(LANES):
-                if not (mask >> lane) & 1:
-                    room[block * LANES + lane] = -np.inf
-        highest = larger(highest, load(room, block * LANES))
+        scored = path_scores(margin, parent, kind, power, scratch)
+        scored = select(index.block_mask[at], scored, none)
+        store(room, block * LANES, scored)
+        highest = larger(highest, scored)
     store(scratch, 0, highest)
     best = scratch[0]
     for lane in range(1, LANES):
@@ -132,6 +131,10 @@ def visit_leaves(
             place = visit_place[visit]
             if visit + 2 < until:
                 fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, visit)
+            if visit + 1 < until:
+                ahead = room[visit_instance[visit + 1], visit_place[visit + 1]]
+                for block in range(n_blocks):
+                    prefetch(ahead, block * LANES)
             begin = x_indptr[first_instance + i]
             end = x_indptr[first_instance + i + 1]
             add_up(
@@ -353,7 +356,8 @@ def rank_overlapping(
     n_leaves = index.level_start[-1] - index.level_start[-2]
     from_place = np.int64(0)
     while from_place < width:
-        to_place = min(width, 2 * from_place + FIRST_ROUND)
+        # Two rounds: more would save few visits, and each reads all leaves again.
+        to_place = min(width, FIRST_ROUND) if from_place == 0 else width
         visits = order_visits(
             leaf, leaf_score, count, from_place, to_place, bar, ends, n_leaves,
             visit_instance, visit_place,

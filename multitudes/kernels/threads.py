@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Self, TypeVar
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar
 
 from multitudes.errors import ConfigError
 
@@ -61,6 +62,33 @@ class ThreadTeam:
     def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+
+class BufferPool:
+    """Arrays that calls borrow and give back, so that the next call need not ask for memory again.
+
+    A team's threads end with it, and their `ThreadBuffers` too; what is lent here outlives them.
+    Copies and pickles start empty.
+    """
+
+    def __init__(self) -> None:
+        self._free: dict[object, list[Any]] = {}
+
+    @contextmanager
+    def lend(self, key: object, make: Callable[[], Result]) -> Iterator[Result]:
+        """A buffer of a kind for the time of a ``with``; made where none is free."""
+        free = self._free.setdefault(key, [])
+        try:
+            buffer: Result = free.pop()
+        except IndexError:
+            buffer = make()
+        try:
+            yield buffer
+        finally:
+            free.append(buffer)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[()]]:
+        return type(self), ()
 
 
 class ThreadBuffers:

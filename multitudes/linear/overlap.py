@@ -9,14 +9,15 @@ from multitudes.errors import ConfigError
 from multitudes.kernels.beam_search import SearchArrays, search_block
 from multitudes.kernels.lanes import LANES
 from multitudes.kernels.overlap_search import MAX, MEAN, SUM, rank_overlapping
-from multitudes.kernels.threads import ThreadBuffers
+from multitudes.kernels.threads import BufferPool
 from multitudes.labels import LabelTree
 from multitudes.linear.scoring import Scoring
 from multitudes.types import FloatArray, LabelArray
 
 MERGES = {"mean": MEAN, "max": MAX, "sum": SUM}
 
-# Scores of all children of all leaves in the beams of one block; what stays in cache.
+# Scores of all children of all leaves in the beams of one block: as many instances together as for
+# other trees, where leaves are of common size.
 ROOM_BYTES = 64 << 20
 
 
@@ -36,7 +37,7 @@ class OverlapSearch:
         self.largest_leaf = int(np.diff(tree.offsets[-1]).max())
         self.most_copies = int(np.diff(self.slot_start).max())
         self.n_leaves = tree.n_leaves
-        self._buffers = ThreadBuffers()
+        self._buffers = BufferPool()
 
     def block_size(self, beam_width: int) -> int:
         """Instances ranked together, so that their scores fit the room."""
@@ -68,24 +69,20 @@ class OverlapSearch:
         )
         count = (leaf >= 0).sum(axis=1)
         slack = np.float32(np.log(self.most_copies) if merge == "sum" else 0)
-        rank_overlapping(
-            *X, start, arrays, self.slot_start, self.slots, self.slot_leaf, slack, MERGES[merge],
-            scoring.kind, scoring.power, leaf, leaf_score, count, row_of, self._seen(),
-            self._room(n, beam_width), *out,
-        )  # fmt: skip
+        size = max(n, self.block_size(beam_width)) * beam_width * self._stride()
+        with (
+            self._buffers.lend("seen", lambda: np.zeros(self.n_labels, np.bool_)) as seen,
+            self._buffers.lend(size, lambda: np.empty(size, np.float32)) as buffer,
+        ):
+            room = buffer[: n * beam_width * self._stride()].reshape(n, beam_width, -1)
+            rank_overlapping(
+                *X, start, arrays, self.slot_start, self.slots, self.slot_leaf, slack,
+                MERGES[merge], scoring.kind, scoring.power, leaf, leaf_score, count, row_of, seen,
+                room, *out,
+            )  # fmt: skip
 
     def _stride(self) -> int:
         return -(-self.largest_leaf // LANES) * LANES
-
-    def _seen(self) -> npt.NDArray[np.bool_]:
-        """The calling thread's marks, all False between calls."""
-        return self._buffers.get("seen", lambda: np.zeros(self.n_labels, np.bool_))
-
-    def _room(self, n: int, beam_width: int) -> FloatArray:
-        """The calling thread's room, (n, beam_width, stride)."""
-        size = max(n, self.block_size(beam_width)) * beam_width * self._stride()
-        room = self._buffers.get(f"room-{size}", lambda: np.empty(size, np.float32))
-        return room[: n * beam_width * self._stride()].reshape(n, beam_width, self._stride())
 
 
 def checked_merge(merge: str) -> str:

@@ -170,6 +170,23 @@ def test_merges_differ(shop, fitted):
     assert (found["sum"] > found["mean"] + 1e-3).any()
 
 
+@pytest.mark.parametrize(("beam_width", "same_as"), [("auto", 6), (None, 10), (3, 3)])
+def test_the_beam_is_narrower_unless_told_otherwise(shop, fitted, beam_width, same_as):
+    expected = fitted.models_[0].predict(shop[2], beam_width=same_as)
+    found = fitted.set_params(beam_width=beam_width).predict(shop[2])
+    fitted.set_params(beam_width="auto")
+    np.testing.assert_array_equal(found.labels, expected.labels)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+def test_a_beam_given_to_predict_goes_first(shop, fitted):
+    narrow = fitted.predict(shop[2], beam_width=1)
+    np.testing.assert_array_equal(
+        narrow.scores, fitted.models_[0].predict(shop[2], beam_width=1).scores
+    )
+    assert (narrow.scores != fitted.predict(shop[2]).scores).any()
+
+
 def test_a_random_start_is_worse_but_legal(shop, tree_model):
     X, Y, X_test, Y_test = shop
     model = Disentangled(tree_model, initial="random", seed=3).fit(X, Y)
@@ -192,6 +209,9 @@ def test_labels_without_instances_keep_their_leaf(shop, tree_model):
         ({"rounds": -1}, "rounds must be a whole number >= 0"),
         ({"merge": "median"}, "merge must be one of"),
         ({"initial": "sorted"}, "initial must be one of"),
+        ({"beam_width": 0}, "beam_width must be a whole number >= 1, got 0"),
+        ({"beam_width": "narrow"}, "beam_width must be a whole number >= 1, got 'narrow'"),
+        ({"match_width": 0}, "match_width must be a whole number >= 1, got 0"),
         ({"min_instances": 0}, "min_instances must be a whole number >= 1, got 0"),
         ({"tolerance": 0}, "tolerance must be a number > 0, got 0"),
         ({"tolerance": "low"}, "tolerance must be a number > 0, got 'low'"),

@@ -1,11 +1,12 @@
 """How many threads, and what a team does with work."""
 
+import pickle
 import threading
 
 import pytest
 
 from multitudes.errors import ConfigError
-from multitudes.kernels.threads import ThreadTeam, available_cores, resolve_threads
+from multitudes.kernels.threads import BufferPool, ThreadTeam, available_cores, resolve_threads
 
 
 def test_none_is_every_core():
@@ -41,3 +42,28 @@ def test_a_team_of_two_works_at_the_same_time():
 def test_an_error_reaches_the_caller(n_threads):
     with ThreadTeam(n_threads) as team, pytest.raises(ZeroDivisionError):
         team.map(lambda i: 1 // i, [1, 0, 2])
+
+
+def test_a_pool_lends_again_what_was_given_back():
+    pool = BufferPool()
+    with pool.lend("a", object) as first, pool.lend("a", object) as second:
+        assert first is not second
+    with pool.lend("a", object) as again, pool.lend("b", object) as other:
+        assert again in (first, second)
+        assert other not in (first, second)
+
+
+def test_a_pool_takes_back_after_an_error():
+    pool = BufferPool()
+    with pytest.raises(KeyError), pool.lend("a", object) as first:
+        raise KeyError
+    with pool.lend("a", object) as again:
+        assert again is first
+
+
+def test_a_copied_pool_is_empty():
+    pool = BufferPool()
+    with pool.lend("a", object) as first:
+        pass
+    with pickle.loads(pickle.dumps(pool)).lend("a", object) as other:
+        assert other is not first
