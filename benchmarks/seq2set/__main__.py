@@ -1,0 +1,169 @@
+"""OTSeq2Set, its ablations and the sequence models it is compared with, on one data set.
+
+    python -m benchmarks.seq2set --data ../shared/data/eurlex-titles --vectors V --prepare FOLDER
+    python -m benchmarks.seq2set --data FOLDER --out RESULTS
+
+The first command makes compact files of texts, labels and the word vectors that are needed, which
+the second (on a machine with a GPU, say) reads; the second takes a data set's own folder as well.
+Models learn from nine tenths of the training split; the epoch that is best on the last tenth is
+kept, and the test split is looked at once. Thresholded rankers come from `benchmarks.sets`, which
+keeps a tenth as well. Each finished run is stored at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import describe
+from benchmarks.report import RESULTS, show
+from benchmarks.seq2set.contestants import GROUPS, contestant
+from benchmarks.seq2set.measure import AVERAGES, train_and_measure
+from benchmarks.seq2set.problem import FILE, Problem, prepare
+from multitudes import progress
+from multitudes.seq2set.words_config import WordsConfig
+from multitudes.training import TrainingConfig
+
+
+def main() -> None:
+    given = parse()
+    if given.prepare:
+        problem = prepare(Path(given.data), vectors=given.vectors, max_length=given.max_length)
+        problem.save(Path(given.prepare))
+        return
+    problem = load(given)
+    out = Path(given.out)
+    out.mkdir(parents=True, exist_ok=True)
+    runs: dict[str, Any] = {}
+    with progress.shown(given.verbose):
+        for name in given.contestants:
+            for seed in range(given.seeds):
+                runs[f"{name}, seed {seed}"] = run = one_run(name, problem, given, seed)
+                print(f"{name}: {json.dumps({k: v for k, v in run.items() if k != 'curve'})}")
+                sys.stdout.flush()
+                store(out, problem, given, runs)
+    part = "validation" if given.validate else "test"
+    tables(problem, runs, part)
+    print(json.dumps(summary(problem.name, runs, part)))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", required=True, help="a data set, or a prepared folder")
+    parser.add_argument("--prepare", help="write compact files into this folder, and end")
+    parser.add_argument("--vectors", help="file of word vectors; prepared folders have their own")
+    parser.add_argument("--out", default="tmp/seq2set", help="folder for results")
+    parser.add_argument("--name", help="of the file of results; by default the data's")
+    parser.add_argument("--max-length", type=int, default=256, help="words kept of a text")
+    parser.add_argument("--dim", type=int, help="width of word vectors; by default the file's")
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first", type=int, help="only so many instances, for a quick look")
+    parser.add_argument("--compile", choices=("off", "on", "graphs"), default="off")
+    parser.add_argument("--validate", action="store_true", help="leave the test split alone")
+    parser.add_argument("--validate-every", type=int, default=1, help="epochs")
+    parser.add_argument("--set", nargs="+", default=[], help="settings, e.g. network.hidden=256")
+    parser.add_argument(
+        "--contestants",
+        nargs="+",
+        default=["main"],
+        help=f"presets, or groups ({', '.join(GROUPS)}); settings may follow a preset's name: "
+        "'bm loss.scheme=all'",
+    )
+    parser.add_argument("--verbose", action="store_true")
+    given = parser.parse_args()
+    given.contestants = [name for one in given.contestants for name in GROUPS.get(one, [one])]
+    return given
+
+
+def load(given: argparse.Namespace) -> Problem:
+    folder = Path(given.data)
+    if (folder / FILE).exists():
+        problem = Problem.load(folder)
+    else:
+        problem = prepare(folder, vectors=given.vectors, max_length=given.max_length)
+    return problem.first(given.first) if given.first else problem
+
+
+def one_run(name: str, problem: Problem, given: argparse.Namespace, seed: int) -> dict[str, Any]:
+    model = contestant(
+        name,
+        words=WordsConfig(vectors=problem.vectors, dim=given.dim, max_length=given.max_length),
+        training=TrainingConfig(
+            epochs=given.epochs,
+            learning_rate=given.learning_rate,
+            weight_decay=0.0,
+            warmup_steps=0,
+            schedule="cosine-epochs",
+            clip=8.0,
+            precision=given.precision,
+            evaluate_every=given.validate_every,
+        ),
+        batch_size=given.batch_size,
+        changes=[f"network.compile={given.compile}", *given.set],
+        seed=seed,
+    )
+    return train_and_measure(model, problem, look_at_test=not given.validate)
+
+
+def store(out: Path, problem: Problem, given: argparse.Namespace, runs: dict[str, Any]) -> None:
+    import torch
+
+    record = {
+        "benchmark": "seq2set",
+        "data": problem.name,
+        "settings": {k: v for k, v in vars(given).items() if k not in ("out", "data", "vectors")},
+        "card": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "runs": runs,
+        "machine": describe(),
+    }
+    path = out / f"{given.name or f'seq2set-{problem.name}'}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def tables(problem: Problem, runs: dict[str, Any], part: str) -> None:
+    """Table 3's layout, then Table 6's."""
+    micro = [f"micro_{name}" for name in ("precision", "recall", "f1")]
+    rest = [f"{average}_f1" for average in AVERAGES[1:]]
+    for columns in ([*micro, "mean_size", "P@1", "P@5"], rest):
+        rows = [[name, *(f"{run[part][c]:.2f}" for c in columns)] for name, run in runs.items()]
+        show(f"{problem.name} ({part})", ["", *columns], rows)
+
+
+def summary(data: str, runs: dict[str, Any], part: str) -> dict[str, Any]:
+    """The numbers a reader looks for first; means over seeds."""
+    found: dict[str, Any] = {}
+    for name in GROUPS["main"]:
+        own = [run for key, run in runs.items() if key.partition(",")[0] == name]
+        if own:
+            scores = [run[part]["micro_f1"] for run in own]
+            found[f"f1_{name}"] = round(sum(scores) / len(scores), 2)
+            found[f"epoch_seconds_{name}"] = min(run["epoch_seconds"] for run in own)
+            found["peak_gb"] = max(run.get("peak_gb", 0.0) for run in own)
+    times = [found.get(f"epoch_seconds_{name}") for name in ("otseq2set", "seq2seq")]
+    if all(times):
+        found["epoch_ratio"] = round(times[0] / times[1], 3)
+    return found | rankers(data)
+
+
+def rankers(data: str) -> dict[str, float]:
+    """Micro-F1 of thresholded rankers, from the stored results of `benchmarks.sets`."""
+    path = RESULTS / "sets.json"
+    stored = json.loads(path.read_text())["results"]["sets"] if path.exists() else {}
+    models = stored.get(data, {}).get("models", {})
+    return {
+        f"f1_{name.lower()}_sets": round(one["rules"]["micro"]["threshold"]["micro"][2], 2)
+        for name, one in models.items()
+    }
+
+
+if __name__ == "__main__":
+    main()

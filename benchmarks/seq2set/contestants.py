@@ -1,0 +1,57 @@
+"""What is compared: Table 3's rows, the two schemes of Table 5, Figure 5's weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.prime.contestants import apply, json_value
+from multitudes.seq2set.decoding_config import DecodingConfig
+from multitudes.seq2set.loss_config import SetLossConfig
+from multitudes.seq2set.network_config import NetworkConfig
+from multitudes.seq2set.otseq2set import OTSeq2Set
+from multitudes.seq2set.presets import seq2set_preset
+from multitudes.seq2set.word_batches import BatchConfig
+from multitudes.seq2set.words_config import WordsConfig
+from multitudes.training import TrainingConfig
+
+SEQUENCES = ["seq2seq", "mlc2seq", "sgm", "seq2seq+lc"]
+ABLATIONS = ["bm", "bm+lc", "bm+ot", "otseq2set"]
+LAMBDAS = (0, 1, 2, 4, 8, 16)
+
+GROUPS = {
+    "table3": [*SEQUENCES, *ABLATIONS],
+    "table5": [f"{name} loss.scheme={scheme}" for name in ("bm", "otseq2set")
+               for scheme in ("all", "first-n")],
+    "figure5": [f"otseq2set loss.transport_weight={weight}" for weight in LAMBDAS],
+    "main": ["seq2seq", "mlc2seq", "sgm", "otseq2set"],
+}  # fmt: skip
+
+
+def contestant(
+    name: str,
+    *,
+    words: WordsConfig,
+    training: TrainingConfig,
+    batch_size: int,
+    changes: Sequence[str] = (),
+    seed: int = 0,
+) -> OTSeq2Set:
+    """An unfitted model.
+
+    Settings may follow a preset's name: ``"bm loss.scheme=all"``; `changes` are further ones.
+    """
+    name, *own = name.split()
+    model = seq2set_preset(name)
+    model.set_params(
+        words=words,
+        network=model.network or NetworkConfig(),
+        loss=model.loss or SetLossConfig(),
+        batches=BatchConfig(batch_size=batch_size, predict_batch_size=1024),
+        decoding=DecodingConfig(),
+        training=training,
+        seed=seed,
+    )
+    for change in (*changes, *own):
+        setting, _, value = change.partition("=")
+        apply(model, setting, json_value(value))
+    return model
