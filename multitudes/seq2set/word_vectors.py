@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -39,7 +39,7 @@ class WordVectors:
 def read_word_vectors(
     path: str | PathLike[str], words: Sequence[str], *, dim: int | None = None
 ) -> WordVectors:
-    """The vectors of `words`; those of other words are read past and not kept.
+    """The vectors of `words`; those of other words are counted, but not read or checked.
 
     A word is looked up as it is written. A lower-case word that the file has in another case only
     ("Paris") takes that one's vector, the first in the file.
@@ -50,6 +50,7 @@ def read_word_vectors(
         Lines of a word and its numbers, with or without a first line ``n_words width``
         (word2vec, GloVe), or word2vec's binary format; maybe compressed.
     words : sequence of str
+        All different.
     dim : int, optional
         The width that is expected; by default whatever the file has.
 
@@ -63,21 +64,21 @@ def read_word_vectors(
     """
     path = Path(path)
     with open_bytes(path) as stream:
-        width, entries = _entries(stream, path)
+        place = {word: i for i, word in enumerate(words)}
+        width, entries = _entries(stream, path, place)
         if dim is not None and width != dim:
             raise ConfigError(
                 f"{path} holds vectors of width {width}, but dim={dim} is asked for: "
                 f"set dim={width} or None, or give a file of that width"
             )
-        return _gathered(entries, words, width)
+        return _gathered(entries, place, width)
 
 
 def _gathered(
-    entries: Iterable[tuple[str, FloatArray]], words: Sequence[str], width: int
+    entries: Iterable[tuple[str, FloatArray]], place: Mapping[str, int], width: int
 ) -> WordVectors:
-    place = {word: i for i, word in enumerate(words)}
-    vectors = np.zeros((len(words), width), np.float32)
-    exact, by_case = np.zeros(len(words), bool), np.zeros(len(words), bool)
+    vectors = np.zeros((len(place), width), np.float32)
+    exact, by_case = np.zeros(len(place), bool), np.zeros(len(place), bool)
     for word, vector in entries:
         at = place.get(word)
         if at is not None and not exact[at]:
@@ -91,8 +92,10 @@ def _gathered(
     return WordVectors(vectors, exact | by_case)
 
 
-def _entries(stream: BinaryIO, path: Path) -> tuple[int, Iterator[tuple[str, FloatArray]]]:
-    """Width of the vectors, and (word, vector) of each entry."""
+def _entries(
+    stream: BinaryIO, path: Path, wanted: Collection[str]
+) -> tuple[int, Iterator[tuple[str, FloatArray]]]:
+    """Width of the vectors, and (word, vector) of each entry of a wanted word, in any case."""
     first = stream.readline()
     if not first.strip():
         raise DataError(f"{path}:1: the line is empty; expected a word and its vector")
@@ -101,12 +104,12 @@ def _entries(stream: BinaryIO, path: Path) -> tuple[int, Iterator[tuple[str, Flo
         width = len(_fields(first, path, 1)) - 1
         if width < 1:
             raise DataError(f"{path}:1: expected a word and its numbers, got {_shown(first)}")
-        return width, _text_entries(stream, path, width, first_line=1, before=first)
+        return width, _text_entries(stream, path, wanted, width, first_line=1, before=first)
     n_words, width = header
     sample = stream.read(SAMPLE_BYTES)
     if _is_binary(sample):
-        return width, _binary_entries(stream, path, n_words, width, before=sample)
-    return width, _text_entries(stream, path, width, first_line=2, before=sample)
+        return width, _binary_entries(stream, path, wanted, (n_words, width), before=sample)
+    return width, _text_entries(stream, path, wanted, width, first_line=2, before=sample)
 
 
 def _header(line: bytes) -> tuple[int, int] | None:
@@ -129,11 +132,25 @@ def _is_binary(sample: bytes) -> bool:
 
 
 def _text_entries(
-    stream: BinaryIO, path: Path, width: int, *, first_line: int, before: bytes
+    stream: BinaryIO,
+    path: Path,
+    wanted: Collection[str],
+    width: int,
+    *,
+    first_line: int,
+    before: bytes,
 ) -> Iterator[tuple[str, FloatArray]]:
     for number, line in enumerate(_lines(stream, before), first_line):
-        if line.strip():  # files may end in an empty line
-            yield _parsed(_fields(line, path, number), path, number, width)
+        if not line.strip():  # files may end in an empty line
+            continue
+        fields = _fields(line, path, number)
+        is_plain = len(fields) == width + 1
+        if not is_plain or _is_wanted(fields[0], wanted):
+            yield _parsed(fields, path, number, width)
+
+
+def _is_wanted(word: str, wanted: Collection[str]) -> bool:
+    return word in wanted or word.lower() in wanted
 
 
 def _lines(stream: BinaryIO, before: bytes) -> Iterator[bytes]:
@@ -160,7 +177,7 @@ def _parsed(fields: list[str], path: Path, number: int, width: int) -> tuple[str
             f"{width}, the width of this file: repair or remove the line"
         )
     try:
-        vector = np.array(numbers, np.float32)
+        vector = np.array([float(part) for part in numbers], np.float32)
     except ValueError as error:
         bad = next(part for part in numbers if not _is_number(part))
         raise DataError(
@@ -181,9 +198,10 @@ def _is_number(text: str) -> bool:
 
 
 def _binary_entries(
-    stream: BinaryIO, path: Path, n_words: int, width: int, *, before: bytes
+    stream: BinaryIO, path: Path, wanted: Collection[str], shape: tuple[int, int], *, before: bytes
 ) -> Iterator[tuple[str, FloatArray]]:
     """Entries of word2vec's binary format: a word, a space, float32 numbers, maybe a line end."""
+    n_words, width = shape
     data, at, n_bytes = before, 0, 4 * width
     for number in range(1, n_words + 1):
         space = data.find(b" ", at)
@@ -197,6 +215,9 @@ def _binary_entries(
             data, at = data[at:] + more, 0
             space = data.find(b" ", at)
         word = data[at:space].lstrip(b"\n").decode("utf-8", "replace")
+        at = space + 1 + n_bytes
+        if not _is_wanted(word, wanted):
+            continue
         vector = np.frombuffer(data, "<f4", width, space + 1).astype(np.float32)
         if not np.isfinite(vector).all():
             raise DataError(
@@ -204,7 +225,6 @@ def _binary_entries(
                 f"damaged, or its width is not {width}"
             )
         yield word, vector
-        at = space + 1 + n_bytes
 
 
 def _shown(line: bytes) -> str:

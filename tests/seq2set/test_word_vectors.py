@@ -71,7 +71,7 @@ def test_a_broken_line_is_named(tmp_path, line, message):
     path = tmp_path / "v"
     path.write_text("\n".join([*LINES, line, "fox 1 2 3"]), encoding="utf-8")
     with pytest.raises(DataError, match=message):
-        read_word_vectors(path, ["cat"])
+        read_word_vectors(path, ["cat", "owl"])
 
 
 def test_lines_are_counted_behind_a_header(tmp_path):
