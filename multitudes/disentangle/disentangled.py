@@ -82,10 +82,10 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         Train the levels above the leaves again on the new clusters; False is the paper's ablation.
     merge : str
         How the scores of the copies reached become one: 'mean', 'max' or 'sum'.
-    beam_width : int, None or 'auto'
-        Clusters kept per level when predicting: None for the model's own `beam_width`, 'auto' for
-        six tenths of it, rounded up, where labels overlap. A label in several leaves is easier to
-        reach, and leaves hold more labels: most of the gain stays, and half the extra time goes.
+    predict_width : int, optional
+        Clusters kept per level when predicting: by default six tenths of the model's `beam_width`,
+        rounded up, where labels overlap. A label in several leaves is easier to reach, and leaves
+        hold more labels: most of the gain stays, and about half of the extra time goes.
     match_width : int, optional
         Leaves of an instance that count when labels are assigned: by default six tenths of the
         model's `beam_width`, rounded up; the paper takes all of it. With fewer, the leaves of a
@@ -124,7 +124,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         max_cluster_size: int | str | None = AUTO,
         finetune_matcher: bool = True,
         merge: str = "mean",
-        beam_width: int | str | None = AUTO,
+        predict_width: int | None = None,
         match_width: int | None = None,
         min_instances: int = 2,
         tolerance: float = 4.0,
@@ -138,7 +138,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         self.max_cluster_size = max_cluster_size
         self.finetune_matcher = finetune_matcher
         self.merge = merge
-        self.beam_width = beam_width
+        self.predict_width = predict_width
         self.match_width = match_width
         self.min_instances = min_instances
         self.tolerance = tolerance
@@ -169,7 +169,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
     ) -> Predictions:
         """The best labels of each instance; parameters as in `XRLinear.predict`.
 
-        `beam_width` stands instead of this model's own setting.
+        `beam_width` stands instead of `predict_width`.
         """
         self._check_fitted()
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
@@ -179,7 +179,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
             model.predict(
                 X,
                 top_k=top_k if alone else max(top_k, CANDIDATES),
-                beam_width=self._beam_width(model) if beam_width is None else beam_width,
+                beam_width=self._predict_width(model) if beam_width is None else beam_width,
                 labels=labels,
                 merge=merge,
             )
@@ -295,12 +295,11 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         )
         return (tree.with_leaves(found) if moved else tree), done
 
-    def _beam_width(self, model: Any) -> int | None:
-        """What `predict` passes on; None for the model's own."""
-        if not isinstance(self.beam_width, str):
-            return self.beam_width
+    def _predict_width(self, model: Any) -> int:
+        if self.predict_width is not None:
+            return self.predict_width
         overlapping = model.tree_.n_slots > model.tree_.n_labels
-        return narrowed(model.beam_width) if overlapping else None
+        return narrowed(model.beam_width) if overlapping else model.beam_width
 
     def _match_width(self, model: Any) -> int:
         return narrowed(model.beam_width) if self.match_width is None else self.match_width
@@ -337,10 +336,9 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         checked_count(self.min_instances, "min_instances")
         if not isinstance(self.tolerance, (int, float)) or not self.tolerance > 0:
             raise ConfigError(f"tolerance must be a number > 0, got {self.tolerance!r}")
-        if self.match_width is not None:
-            checked_count(self.match_width, "match_width")
-        if self.beam_width not in (None, AUTO):
-            checked_count(self.beam_width, "beam_width")
+        for name in ("predict_width", "match_width"):
+            if getattr(self, name) is not None:
+                checked_count(getattr(self, name), name)
         checked_merge(self.merge)
         if self.initial not in INITIAL:
             raise ConfigError(f"initial must be one of {INITIAL}, got {self.initial!r}")

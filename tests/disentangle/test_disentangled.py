@@ -170,11 +170,11 @@ def test_merges_differ(shop, fitted):
     assert (found["sum"] > found["mean"] + 1e-3).any()
 
 
-@pytest.mark.parametrize(("beam_width", "same_as"), [("auto", 6), (None, 10), (3, 3)])
-def test_the_beam_is_narrower_unless_told_otherwise(shop, fitted, beam_width, same_as):
+@pytest.mark.parametrize(("predict_width", "same_as"), [(None, 6), (10, 10), (3, 3)])
+def test_the_beam_is_narrower_unless_told_otherwise(shop, fitted, predict_width, same_as):
     expected = fitted.models_[0].predict(shop[2], beam_width=same_as)
-    found = fitted.set_params(beam_width=beam_width).predict(shop[2])
-    fitted.set_params(beam_width="auto")
+    found = fitted.set_params(predict_width=predict_width).predict(shop[2])
+    fitted.set_params(predict_width=None)
     np.testing.assert_array_equal(found.labels, expected.labels)
     np.testing.assert_array_equal(found.scores, expected.scores)
 
@@ -209,8 +209,8 @@ def test_labels_without_instances_keep_their_leaf(shop, tree_model):
         ({"rounds": -1}, "rounds must be a whole number >= 0"),
         ({"merge": "median"}, "merge must be one of"),
         ({"initial": "sorted"}, "initial must be one of"),
-        ({"beam_width": 0}, "beam_width must be a whole number >= 1, got 0"),
-        ({"beam_width": "narrow"}, "beam_width must be a whole number >= 1, got 'narrow'"),
+        ({"predict_width": 0}, "predict_width must be a whole number >= 1, got 0"),
+        ({"predict_width": "auto"}, "predict_width must be a whole number >= 1, got 'auto'"),
         ({"match_width": 0}, "match_width must be a whole number >= 1, got 0"),
         ({"min_instances": 0}, "min_instances must be a whole number >= 1, got 0"),
         ({"tolerance": 0}, "tolerance must be a number > 0, got 0"),
