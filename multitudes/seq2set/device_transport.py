@@ -1,6 +1,6 @@
 """IPOT on CUDA through Triton: a whole batch of plans in one launch.
 
-Iteration by iteration, plain tensor operations launch some 400 tiny kernels. Here one program keeps
+Iteration by iteration, tensor operations launch hundreds of tiny kernels. Here one program keeps
 the plan of one instance in registers until it is done; see `multitudes.seq2set.ipot`.
 """
 
