@@ -26,7 +26,7 @@ from multitudes.types import IntArray, Sparse
 
 KS = (1, 3, 5)
 OVERLAP = 2
-BASELINE, RANDOM, KEPT = "baseline", "random copies", "matcher kept"
+BASELINE, RANDOM, KEPT, PAPER = "baseline", "random copies", "matcher kept", "as published"
 MODES: tuple[Mode, ...] = get_args(Mode)
 WARM_UP = 2_000
 """Instances of the fits that only load compiled code."""
@@ -155,7 +155,7 @@ def warm_up(problem: Problem, plan: Plan) -> None:
 
 def compared(problem: Problem, plan: Plan) -> Runs:
     """Baseline and overlap 2 in turns, timed; random copies and a matcher that is kept."""
-    runs: Runs = {BASELINE: [], RANDOM: [], DISENTANGLED: [], KEPT: []}
+    runs: Runs = {BASELINE: [], RANDOM: [], DISENTANGLED: [], KEPT: [], PAPER: []}
     for turn in range(max(plan.rounds, plan.seeds)):
         seed = turn % plan.seeds
         base, ours = xr_linear(seed, plan), disentangled(seed, plan)
@@ -169,6 +169,7 @@ def compared(problem: Problem, plan: Plan) -> Runs:
             tree = random_tree(base, ours, seed)
             runs[RANDOM].append(train(xr_linear(seed, plan).set_params(tree=tree), problem))
             runs[KEPT].append(train(disentangled(seed, plan, finetune=False), problem))
+            runs[PAPER].append(train(as_published(seed, plan), problem))
     return runs
 
 
@@ -225,10 +226,18 @@ def xr_linear(seed: int, plan: Plan) -> XRLinear:
 def disentangled(
     seed: int, plan: Plan, *, overlap: int = OVERLAP, finetune: bool = True
 ) -> Disentangled:
-    """One round with the default cap, as in the paper but for the cap."""
+    """One round with the default settings."""
     return Disentangled(
         xr_linear(seed, plan), overlap=overlap, rounds=1, finetune_matcher=finetune, seed=seed
     )
+
+
+def as_published(seed: int, plan: Plan) -> Disentangled:
+    """Overlap 2 as in the paper but for the cap: every label, whole beams, full tolerance."""
+    model = disentangled(seed, plan)
+    beam = model.model.beam_width
+    settings = {"min_instances": 1, "tolerance": 1.0, "match_width": beam, "predict_width": beam}
+    return model.set_params(**settings)
 
 
 def random_tree(baseline: XRLinear, model: Disentangled, seed: int) -> Any:

@@ -13,7 +13,16 @@ import scipy.sparse as sp
 
 from benchmarks import disentangle
 from benchmarks.disentangle_figures import draw
-from benchmarks.disentangle_study import BASELINE, DISENTANGLED, KEPT, RANDOM, Plan, Run, joined
+from benchmarks.disentangle_study import (
+    BASELINE,
+    DISENTANGLED,
+    KEPT,
+    PAPER,
+    RANDOM,
+    Plan,
+    Run,
+    joined,
+)
 from benchmarks.disentangle_summary import mean_and_margin, summary
 from benchmarks.growth_data import long_tailed
 from multitudes.data import Dataset, WriteOptions
@@ -50,7 +59,7 @@ def test_the_last_line_is_the_record(
     result = record["results"]["sets"]["small"]
     found = result["settings"]
     assert {name: one["seeds"] for name, one in found.items()} == {
-        BASELINE: 2, RANDOM: 2, DISENTANGLED: 2, KEPT: 2, "overlap 1": 1, "overlap 3": 1,
+        BASELINE: 2, RANDOM: 2, DISENTANGLED: 2, KEPT: 2, PAPER: 2, "overlap 1": 1, "overlap 3": 1,
     }  # fmt: skip
     assert found[BASELINE]["p"][0] > 30  # a guess would be right in 1 of 150
     assert found[BASELINE]["slots"] == found["overlap 1"]["slots"] == 450
