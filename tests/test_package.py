@@ -25,14 +25,22 @@ def test_import_brings_no_heavy_module():
     assert heavy.isdisjoint(loaded)
 
 
+NEED_TORCH = ("Prime",)
+
+
 def test_public_names_load_without_torch():
-    code = """
+    code = f"""
 import sys, multitudes
-for name in multitudes.__all__:
+for name in set(multitudes.__all__) - set({NEED_TORCH}):
     getattr(multitudes, name)
 print("torch" in sys.modules)
 """
     assert run_python(code) == "False"
+
+
+@pytest.mark.parametrize("name", NEED_TORCH)
+def test_names_that_need_torch_load(name):
+    assert getattr(multitudes, name).__name__ == name
 
 
 def test_public_names_compile_nothing():
