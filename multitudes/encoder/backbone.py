@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -138,7 +139,8 @@ class Backbone(nn.Module):
         model = copy.deepcopy(self.model).eval().requires_grad_(False)
         if precision == "bf16":
             model = model.to(torch.bfloat16)
-        return Backbone(model, self.tokenizer, self.config).eval()
+        config = dataclasses.replace(self.config, compile=False)  # compiling pays in training
+        return Backbone(model, self.tokenizer, config).eval()
 
     def to_state(self) -> State:
         """Settings, and a sentence-transformers folder."""
@@ -146,5 +148,6 @@ class Backbone(nn.Module):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Build the backbone again, on the CPU."""
-        return cls(*read_backbone_folder(state))
+        """Build the backbone again, on the CPU; it is not compiled, whatever it was."""
+        model, tokenizer, config = read_backbone_folder(state)
+        return cls(model, tokenizer, dataclasses.replace(config, compile=False))

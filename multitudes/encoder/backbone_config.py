@@ -34,7 +34,11 @@ class BackboneConfig(Config):
     gradient_checkpointing: bool = setting(
         False, "Keep less for the backward pass and compute it again: less memory, more time."
     )
-    compile: bool = setting(False, "Compile the encoder (torch.compile): a slow start, then fast.")
+    compile: bool = setting(
+        False,
+        "Compile the encoder for training (torch.compile): a slow start, then fast. A loaded model "
+        "is not compiled.",
+    )
     scratch_layers: int = setting(2, "Layers of the scratch encoder.", at_least=1)
     scratch_dim: int = setting(
         128, "Embedding size of the scratch encoder, a multiple of 32.", at_least=32

@@ -7,32 +7,27 @@ text: in a Triton kernel on CUDA for short texts, padded through PyTorch's own e
 
 from __future__ import annotations
 
-import functools
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 
+from multitudes.encoder.behind_attention import (
+    TailWeights,
+    behind_attention,
+    compiled_behind_attention,
+)
 from multitudes.encoder.tokens import PackedTokens
 
 SUPPORTED = ("BertModel",)
 
 
 class LayerWeights(NamedTuple):
-    """The parameters of one layer, as plain tensors: one compiled function serves all layers."""
+    """The parameters of one layer, in the type to compute in."""
 
     qkv: torch.Tensor  # (3 d, d)
     qkv_bias: torch.Tensor  # (3 d,)
-    out: torch.Tensor  # (d, d)
-    out_bias: torch.Tensor
-    norm: torch.Tensor  # (d,)
-    norm_bias: torch.Tensor
-    up: torch.Tensor  # (feed_forward, d)
-    up_bias: torch.Tensor
-    down: torch.Tensor  # (d, feed_forward)
-    down_bias: torch.Tensor
-    last_norm: torch.Tensor  # (d,)
-    last_norm_bias: torch.Tensor
+    tail: TailWeights
 
 
 class Shape(NamedTuple):
@@ -44,6 +39,7 @@ class Shape(NamedTuple):
     attention_dropout: float
     max_length: int
     in_triton: bool
+    compiled: bool
 
 
 def supports_packed(model: torch.nn.Module) -> bool:
@@ -64,6 +60,7 @@ def packed_bert_forward(
 ) -> torch.Tensor:
     """Token states (n_tokens, d) of a packed batch; those of filling mean nothing.
 
+    `compiled` is for training: outside of it there are too few batches to make up for the start.
     Computes in the autocast type where autocast is on, else in the type of the weights.
     """
     device = packed.ids.device
@@ -76,20 +73,13 @@ def packed_bert_forward(
         attention_dropout=config.attention_probs_dropout_prob if model.training else 0.0,
         max_length=packed.max_length,
         in_triton=_in_triton(device, kind, config, packed.max_length),
+        compiled=compiled and model.training,
     )
-    layer = _compiled_layer() if compiled else bert_layer
-    if compiled:
-        for tensor in (packed.texts, packed.positions, packed.offsets):
-            torch._dynamo.mark_dynamic(tensor, 0)
     with torch.autocast(device.type, enabled=False):
         states = _embed(model.embeddings, packed, shape).to(kind)  # (n_tokens, d)
         seeds = torch.randint(2**31, (config.num_hidden_layers, 1), device=device)
         for i, module in enumerate(model.encoder.layer):
-            weights = _weights(module, kind)
-            if compiled:
-                torch._dynamo.mark_dynamic(states, 0)
-            states = layer(states, weights, packed.offsets, packed.texts, packed.positions,
-                           seeds[i], shape)  # fmt: skip
+            states = bert_layer(states, _weights(module, kind), packed, seeds[i], shape)
     return states
 
 
@@ -121,25 +111,25 @@ def _weights(module: Any, kind: torch.dtype) -> LayerWeights:
     return LayerWeights(
         qkv=torch.cat([part.weight for part in parts]).to(kind),
         qkv_bias=torch.cat([part.bias for part in parts]).to(kind),
-        out=attention.dense.weight.to(kind),
-        out_bias=attention.dense.bias.to(kind),
-        norm=attention.LayerNorm.weight.to(kind),
-        norm_bias=attention.LayerNorm.bias.to(kind),
-        up=module.intermediate.dense.weight.to(kind),
-        up_bias=module.intermediate.dense.bias.to(kind),
-        down=module.output.dense.weight.to(kind),
-        down_bias=module.output.dense.bias.to(kind),
-        last_norm=module.output.LayerNorm.weight.to(kind),
-        last_norm_bias=module.output.LayerNorm.bias.to(kind),
+        tail=TailWeights(
+            out=attention.dense.weight.to(kind),
+            out_bias=attention.dense.bias.to(kind),
+            norm=attention.LayerNorm.weight.to(kind),
+            norm_bias=attention.LayerNorm.bias.to(kind),
+            up=module.intermediate.dense.weight.to(kind),
+            up_bias=module.intermediate.dense.bias.to(kind),
+            down=module.output.dense.weight.to(kind),
+            down_bias=module.output.dense.bias.to(kind),
+            last_norm=module.output.LayerNorm.weight.to(kind),
+            last_norm_bias=module.output.LayerNorm.bias.to(kind),
+        ),
     )
 
 
 def bert_layer(
     states: torch.Tensor,
     weights: LayerWeights,
-    offsets: torch.Tensor,
-    texts: torch.Tensor,
-    positions: torch.Tensor,
+    packed: PackedTokens,
     seeds: torch.Tensor,
     shape: Shape,
 ) -> torch.Tensor:
@@ -151,18 +141,14 @@ def bert_layer(
         # Imported here: Triton exists only beside a CUDA build of torch.
         from multitudes.encoder.short_attention import short_attention
 
-        mixed = short_attention(qkv, offsets, seeds, shape.max_length, shape.attention_dropout)
+        mixed = short_attention(
+            qkv, packed.offsets, seeds, shape.max_length, shape.attention_dropout
+        )
     else:
-        mixed = padded_attention(qkv, offsets.shape[0] - 1, texts, positions, shape)
+        mixed = padded_attention(qkv, len(packed), packed.texts, packed.positions, shape)
     mixed = mixed.flatten(1)  # (n_tokens, d)
-    training = shape.dropout > 0
-    change = F.dropout(F.linear(mixed, weights.out, weights.out_bias), shape.dropout, training)
-    states = F.layer_norm(states + change, (size,), weights.norm, weights.norm_bias, shape.epsilon)
-    hidden = F.gelu(F.linear(states, weights.up, weights.up_bias))  # (n_tokens, feed_forward)
-    change = F.dropout(F.linear(hidden, weights.down, weights.down_bias), shape.dropout, training)
-    return F.layer_norm(
-        states + change, (size,), weights.last_norm, weights.last_norm_bias, shape.epsilon
-    )
+    rest = compiled_behind_attention if shape.compiled else behind_attention
+    return rest(states, mixed, weights.tail, shape.epsilon, shape.dropout)  # (n_tokens, d)
 
 
 def padded_attention(
@@ -180,13 +166,3 @@ def padded_attention(
         q, k, v, attn_mask=real[:, None, None, :], dropout_p=shape.attention_dropout
     )
     return mixed.transpose(1, 2)[texts, positions]
-
-
-@functools.cache
-def _compiled_layer() -> Any:
-    """`bert_layer` compiled once; all layers share it.
-
-    Only the number of tokens and texts is left open: the sizes of the layer are constants to the
-    compiler, which makes its normalisations several times as fast.
-    """
-    return torch.compile(bert_layer)

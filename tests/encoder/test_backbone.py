@@ -121,3 +121,9 @@ def test_any_transformers_encoder_runs_padded(tiny_backbone, texts):
     together, alone = backbone.encode(texts[:3]), backbone.encode(texts[:1])
     assert together.shape == (3, 32)
     np.testing.assert_allclose(together[:1], alone, atol=1e-6)
+
+
+def test_what_only_predicts_is_not_compiled(tiny_backbone):
+    tiny_backbone.config = dataclasses.replace(tiny_backbone.config, compile=True)
+    assert not tiny_backbone.frozen("float32").config.compile
+    assert not Backbone.from_state(tiny_backbone.to_state()).config.compile

@@ -3,6 +3,7 @@ import pytest
 import torch
 import transformers
 
+from multitudes.encoder.behind_attention import behind_attention
 from multitudes.encoder.packed_bert import packed_bert_forward, supports_packed
 from multitudes.encoder.tokens import TokenRows, pack
 
@@ -69,6 +70,20 @@ def test_dropout_only_in_training():
         assert torch.equal(still, packed_bert_forward(model, packed))
         moving = packed_bert_forward(model.train(), packed)
     assert not torch.allclose(still, moving)
+
+
+def test_compiling_is_for_training_alone(monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "multitudes.encoder.packed_bert.compiled_behind_attention",
+        lambda *given: calls.append(given) or behind_attention(*given),
+    )
+    model, packed = small_bert(hidden_dropout_prob=0.0), pack(texts_of([4, 2]))
+    model.config.attention_probs_dropout_prob = 0.0
+    still = packed_bert_forward(model, packed, compiled=True)
+    assert not calls
+    torch.testing.assert_close(packed_bert_forward(model.train(), packed, compiled=True), still)
+    assert len(calls) == 2  # one a layer
 
 
 def test_refuses_architectures_it_does_not_know():
