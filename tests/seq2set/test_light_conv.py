@@ -42,6 +42,18 @@ def test_is_the_explicit_sum(heads, length):
     assert found.any()
 
 
+@pytest.mark.parametrize("strides", [(1, 1, 1), (2, 3, 1), (1, 2, 2)])
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+def test_any_strides(strides, n_layers):
+    torch.manual_seed(0)
+    kernels, strides = (2, 3, 4)[:n_layers], strides[:n_layers]
+    conv = LightConv(3, kernels=kernels, strides=strides).double()
+    memory = torch.randn(1, 40, 3, dtype=torch.float64)
+    weights = [weight.detach().numpy() for weight in conv.weights]
+    expected = explicit(memory[0].numpy(), weights, strides, 3)
+    np.testing.assert_allclose(conv(memory)[0].detach().numpy(), expected, atol=1e-12)
+
+
 def test_the_papers_kernels_see_52_positions():
     assert shortest_input(**PAPER) == 52
     assert shortest_input((3, 7, 15, 30), (1, 1, 1, 4)) == 52
