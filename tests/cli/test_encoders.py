@@ -11,15 +11,9 @@ import sys
 import pytest
 
 from multitudes.cli import main
-from multitudes.encoder.encoder_features import KIND, EncoderFeatures
-from multitudes.store import register
-from multitudes.store.registry import kinds
 from multitudes.tagger import Tagger
 
 from .conftest import write_lines
-
-if KIND not in kinds():  # the fixed list may have it by itself
-    register(KIND, EncoderFeatures)
 
 QUICK = [
     f"--set={setting}"

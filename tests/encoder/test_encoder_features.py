@@ -7,18 +7,14 @@ import pytest
 from sklearn.base import clone
 
 from multitudes.encoder.backbone_config import BackboneConfig
-from multitudes.encoder.encoder_features import KIND, EncoderFeatures, find_backbone
+from multitudes.encoder.encoder_features import EncoderFeatures, find_backbone
 from multitudes.encoder.loading import load_backbone
 from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
 from multitudes.features import ConcatFeatures, TfidfFeatures
-from multitudes.store import build, register, save
-from multitudes.store.registry import kinds
+from multitudes.store import build, save
 from multitudes.store.saving import write_state
 
 TEXTS = ["red apple", "green pear of the orchard", "", "red apple"]
-
-if KIND not in kinds():  # the fixed list may have it by itself
-    register(KIND, EncoderFeatures)
 
 
 @pytest.fixture(scope="module")

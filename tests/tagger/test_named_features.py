@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from multitudes.encoder.encoder_features import KIND, EncoderFeatures
 from multitudes.errors import ConfigError
 from multitudes.features import HashingFeatures, TfidfFeatures
-from multitudes.store import register
-from multitudes.store.registry import kinds
 from multitudes.tagger import Tagger, describe_settings, evaluate_on
 from multitudes.tagger.named_features import named_features
 
 from .tiny_encoder import tiny, topical
-
-if KIND not in kinds():  # the fixed list may have it by itself
-    register(KIND, EncoderFeatures)
 
 TEST = topical(20, start=100)
 
