@@ -92,13 +92,19 @@ class _Done:
         """After a step: whether no text needs another."""
         now = labels == self.decoder.empty  # (b,)
         if not self.ends and self.stop_at is not None:
-            logits = self.decoder.output.logits(self.decoder.output.hidden(features)).float()
-            certain = torch.softmax(logits, dim=1)[:, self.decoder.empty] >= self.stop_at
-            now = now & certain
+            now = now & self._is_certain(now, features, self.stop_at)
         self.done = now if self.done is None else self.done | now
         self.n_steps += 1
         every = STEPS_BETWEEN_LOOKS.get(labels.device.type, 1)
         return self.n_steps % every == 0 and bool(self.done.all())
+
+    def _is_certain(self, is_empty: Tensor, features: Tensor, stop_at: float) -> Tensor:
+        """Whether the empty label is likely enough (b,); on a CPU only where it was chosen."""
+        rows = slice(None) if features.is_cuda else is_empty
+        logits = self.decoder.output.logits(self.decoder.output.hidden(features[rows])).float()
+        certain = torch.zeros_like(is_empty)
+        certain[rows] = torch.softmax(logits, dim=1)[:, self.decoder.empty] >= stop_at
+        return certain
 
 
 def _scored(

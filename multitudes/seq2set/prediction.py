@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from multitudes.encoder.out_of_memory import explain_out_of_memory
 from multitudes.encoder.tokens import TokenRows
 from multitudes.metrics import set_scores
 from multitudes.progress import track
@@ -55,7 +56,10 @@ class Predictor:
         labels = np.full((len(rows), top_k), NO_LABEL, np.int32)
         scores = np.full((len(rows), top_k), NO_SCORE, np.float32)
         size = max(1, self.batches.predict_batch_size // self.decoding.beam_width)
-        with track("Generating labels", len(rows), "texts") as task:
+        with (
+            explain_out_of_memory(lower=["predict_batch_size", "beam_width", "max_length"]),
+            track("Generating labels", len(rows), "texts") as task,
+        ):
             for some in sorted_rows(rows.lengths, batch_size=size):
                 words = word_batch(
                     rows.take(some),
