@@ -95,6 +95,10 @@ def fit_network(
         sampler.remember(batch.instances, seen)
         return terms
 
+    def measured() -> Mapping[str, float]:
+        refresh_centroids(network, texts)
+        return {} if validate is None else validate(network)
+
     saved = None
     if checkpoint is not None:
         encoder = {name: getattr(backbone.config, name) for name in ("name", "pooling")}
@@ -109,10 +113,11 @@ def fit_network(
         ),
         step,
         config=config.training,
-        validate=None if validate is None else lambda: validate(network),
+        validate=None if validate is None else measured,
         stateful={"sampler": sampler},
         checkpoint=saved,
     )
+    refresh_centroids(network, texts)
     return network, history
 
 
@@ -172,8 +177,8 @@ def draw(
     start: int,
 ) -> Iterator[StepInput]:
     """The batches of an epoch from number `start` on, brought to the device in the background."""
-    if config.prototypes.centroids == "exact" and epoch and not start:
-        recompute_centroids(network, texts)
+    if epoch and not start:
+        refresh_centroids(network, texts)
     backbone = network.backbone.config
     longest = max(backbone.max_length, backbone.label_max_length) if backbone.compile else None
     inputs = (
@@ -190,9 +195,9 @@ def draw(
     return prefetched(inputs, config.sampler.prefetch)
 
 
-def recompute_centroids(network: PrimeNetwork, texts: TrainingTexts) -> None:
-    """Set all centroids to the mean of their instances as the backbone embeds them now."""
-    if network.centroids is not None:
+def refresh_centroids(network: PrimeNetwork, texts: TrainingTexts) -> None:
+    """With exact centroids, set all to the mean of their instances as they are embedded now."""
+    if network.centroids is not None and network.prototypes.config.centroids == "exact":
         embeddings = embed(network.backbone, texts.instances, "Embedding instances")
         network.centroids.recompute(embeddings, texts.Y)
 

@@ -39,7 +39,7 @@ class Shape(NamedTuple):
     attention_dropout: float
     max_length: int
     in_triton: bool
-    compiled: bool
+    compiled: bool = False
 
 
 def supports_packed(model: torch.nn.Module) -> bool:

@@ -39,10 +39,16 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def fitted(data):
+def run(tmp_path_factory):
+    """Folder of the finished training behind `fitted`."""
+    return tmp_path_factory.mktemp("run")
+
+
+@pytest.fixture(scope="module")
+def fitted(data, run):
     train, _ = data
     model = prime(keep_instances=True)
-    return model.fit(train.texts, train.Y, label_texts=train.label_names)
+    return model.fit(train.texts, train.Y, label_texts=train.label_names, checkpoint=run)
 
 
 @pytest.fixture(scope="module")
@@ -95,29 +101,32 @@ def test_the_same_seed_gives_the_same_model_and_another_does_not():
     assert models[0].training == epochs(2)  # the settings are left as they were
 
 
-def test_validation_keeps_the_best_epoch(data):
-    train, test = data
+def test_validation_keeps_the_best_epoch():
+    texts, Y, names = things()
     model = prime(training=epochs(3))
-    some = (test.texts, test.Y)
-    model.fit(train.texts, train.Y, label_texts=train.label_names, validation=some)
+    model.fit(texts[::2], Y[::2], label_texts=names, validation=(texts[1::2], Y[1::2]))
     measured = [epoch.metrics["P@1"] for epoch in model.history_.epochs]
     assert len(measured) == 3
-    now = precision(model.predict(test.texts, top_k=1), test.Y)
+    now = precision(model.predict(texts[1::2], top_k=1), Y[1::2])
     assert now == pytest.approx(max(measured), abs=0.005)
 
 
-def test_exact_centroids_train(data):
-    train, test = data
-    settings = {"prototypes": PrototypeConfig(centroids="exact"), "training": epochs(3)}
-    model = prime(**settings).fit(train.texts, train.Y, label_texts=train.label_names)
-    assert precision(model.predict(test.texts, top_k=1), test.Y) > 0.2
+def test_exact_centroids_train():
+    texts, Y, names = colours(96)
+    settings = PrototypeConfig(centroids="exact", source_dropout=0.0)
+    model = prime(prototypes=settings, sampler=SamplerConfig(batch_size=16), training=epochs(6))
+    model.fit(texts, Y, label_texts=names)
+    assert precision(model.predict(texts, top_k=1), Y) > 0.6
+    means = np.stack([model.embed(texts[label::6]).mean(axis=0) for label in range(6)])
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    np.testing.assert_allclose(weights(model)["centroids.vectors"], means, atol=1e-4)
 
 
-def test_a_classifier_on_top_does_not_lose_what_the_prototypes_know(data, fitted):
+def test_a_classifier_on_top_does_not_lose_what_the_prototypes_know(data, fitted, run):
     train, _ = data
     settings = ClassifierConfig(epochs=5, batch_size=128)
-    model = prime(classifier=True, classifier_settings=settings)
-    model.fit(train.texts, train.Y, label_texts=train.label_names)
+    model = prime(classifier=True, classifier_settings=settings)  # a second stage: no new training
+    model.fit(train.texts, train.Y, label_texts=train.label_names, checkpoint=run)
     for name, value in weights(fitted).items():
         np.testing.assert_array_equal(value, weights(model)[name], err_msg=name)
     before = precision(fitted.predict(train.texts, top_k=1), train.Y)
