@@ -123,3 +123,19 @@ def _has_type(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, origin or hint)
+
+
+def settings_as_dicts(owner: Any, kinds: Mapping[str, type[Config]]) -> dict[str, Any]:
+    """The parameters of a model that are Configs or None, as plain values, for its manifest."""
+    found = {name: getattr(owner, name) for name in kinds}
+    return {name: None if config is None else config.to_dict() for name, config in found.items()}
+
+
+def settings_from_dicts(
+    values: Mapping[str, Any], kinds: Mapping[str, type[Config]]
+) -> dict[str, Any]:
+    """What `settings_as_dicts` took, out of a mapping that may hold more."""
+    return {
+        name: None if values[name] is None else kind.from_dict(values[name])
+        for name, kind in kinds.items()
+    }

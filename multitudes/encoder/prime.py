@@ -12,6 +12,7 @@ import torch
 from sklearn.base import BaseEstimator
 
 from multitudes import progress
+from multitudes.config import settings_as_dicts, settings_from_dicts
 from multitudes.encoder.backbone import Backbone
 from multitudes.encoder.backbone_config import BackboneConfig
 from multitudes.encoder.classifier import ClassifierConfig, train_classifier
@@ -343,11 +344,10 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     def to_state(self) -> State:
         """Settings, label vectors with their index, and the network with its backbone."""
         self._check_fitted()
-        configs = {name: getattr(self, name) for name in self.config_kinds()}
         return State(
             "prime",
             {
-                **{name: c if c is None else c.to_dict() for name, c in configs.items()},
+                **settings_as_dicts(self, self.config_kinds()),
                 **{name: getattr(self, name) for name in PLAIN},
             },
             arrays={
@@ -362,11 +362,8 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The model again, on the CPU; its index is of the kind it was."""
-        kinds, arrays = cls.config_kinds(), state.arrays
-        configs: dict[str, Any] = {
-            name: None if state.config[name] is None else kind.from_dict(state.config[name])
-            for name, kind in kinds.items()
-        }
+        arrays = state.arrays
+        configs = settings_from_dicts(state.config, cls.config_kinds())
         model = cls(**configs, **{name: state.config[name] for name in PLAIN})
         model.network_ = network_from_state(state.parts["network"])
         model.label_rows_ = TokenRows(arrays["label_token_ids"], arrays["label_token_offsets"])

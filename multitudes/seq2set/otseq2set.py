@@ -14,6 +14,7 @@ import torch
 from sklearn.base import BaseEstimator
 
 from multitudes import progress
+from multitudes.config import settings_as_dicts, settings_from_dicts
 from multitudes.encoder.tokens import TokenRows
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.linear.inputs import checked_count, checked_labels
@@ -301,11 +302,10 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
     def to_state(self) -> State:
         """Settings, vocabulary and weights."""
         self._check_fitted()
-        configs = {name: getattr(self, name) for name in self.config_kinds()}
         return State(
             "otseq2set",
             {
-                **{name: c if c is None else c.to_dict() for name, c in configs.items()},
+                **settings_as_dicts(self, self.config_kinds()),
                 **{name: getattr(self, name) for name in ("objective", "order", "seed", "verbose")},
                 "lowercase": self.vocabulary_.lowercase,
             },
@@ -316,10 +316,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The model again, on the CPU."""
-        configs: dict[str, Any] = {
-            name: None if state.config[name] is None else kind.from_dict(state.config[name])
-            for name, kind in cls.config_kinds().items()
-        }
+        configs = settings_from_dicts(state.config, cls.config_kinds())
         plain = {name: state.config[name] for name in ("objective", "order", "seed", "verbose")}
         model = cls(**configs, **plain)
         model.vocabulary_ = WordVocabulary(tuple(state.strings["words"]), state.config["lowercase"])
