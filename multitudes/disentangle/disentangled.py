@@ -30,7 +30,9 @@ from multitudes.types import PartitionModel, Predictions, Sparse
 
 AUTO = "auto"
 INITIAL = ("balanced", "random")
-NARROWED = 6  # tenths of a beam that is narrowed: labels with several leaves are easier to reach
+# Tenths of the model's beam, where labels overlap and are easier to reach: chosen on parts of the
+# training data that were held out.
+MATCH_TENTHS, PREDICT_TENTHS = 6, 7
 
 
 class Round(NamedTuple):
@@ -83,9 +85,9 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
     merge : str
         How the scores of the copies reached become one: 'mean', 'max' or 'sum'.
     predict_width : int, optional
-        Clusters kept per level when predicting: by default six tenths of the model's `beam_width`,
-        rounded up, where labels overlap. A label in several leaves is easier to reach, and leaves
-        hold more labels: most of the gain stays, and about half of the extra time goes.
+        Clusters kept per level when predicting: by default seven tenths of the model's
+        `beam_width`, rounded up, where labels overlap. Leaves then hold more labels, and a label in
+        several of them is easier to reach.
     match_width : int, optional
         Leaves of an instance that count when labels are assigned: by default six tenths of the
         model's `beam_width`, rounded up; the paper takes all of it. With fewer, the leaves of a
@@ -299,10 +301,11 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         if self.predict_width is not None:
             return self.predict_width
         overlapping = model.tree_.n_slots > model.tree_.n_labels
-        return narrowed(model.beam_width) if overlapping else model.beam_width
+        return tenths(PREDICT_TENTHS, model.beam_width) if overlapping else model.beam_width
 
     def _match_width(self, model: Any) -> int:
-        return narrowed(model.beam_width) if self.match_width is None else self.match_width
+        chosen = self.match_width
+        return tenths(MATCH_TENTHS, model.beam_width) if chosen is None else chosen
 
     def _limits(self, Y: Sparse) -> npt.NDArray[np.int64]:
         """The most leaves of each label, int64 (n_labels,)."""
@@ -357,9 +360,9 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
             )
 
 
-def narrowed(beam_width: int) -> int:
-    """The default width for an overlapping tree, from that of the model: 6 where it has 10."""
-    return -(-NARROWED * beam_width // 10)
+def tenths(n: int, width: int) -> int:
+    """So many tenths of a width, rounded up."""
+    return -(-n * width // 10)
 
 
 def ranked_counts(Y: Sparse, scores: Sparse) -> sp.csr_array[Any]:

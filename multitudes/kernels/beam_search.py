@@ -33,7 +33,7 @@ from multitudes.kernels.prefetch import prefetch
 
 HINGE, SIGMOID, RAW = 0, 1, 2
 
-# A map costs a write and an erasure per row of the chunk, and saves some steps per feature met.
+# A map costs a write per row of the chunk, and saves some steps per feature met.
 MAP_PAYS = 64
 # Places of the beam visited in the first round; each later round goes twice as far.
 FIRST_ROUND = 2
@@ -114,14 +114,17 @@ def map_worth_it(visits, rows):
 
 
 @njit(nogil=True, cache=True)
-def map_rows(row_of, x_indices, begin, end, hit_row, hit_at):
-    """The same rows as `find_rows`, through a map from feature to row; their number."""
+def map_rows(row_of, first, last, x_indices, begin, end, hit_row, hit_at):
+    """The same rows as `find_rows`, through a map from feature to row; their number.
+
+    The map may hold rows of other chunks from before: they lie outside of first <= row < last.
+    """
     hits = 0
     for t in range(begin, end):
         row = row_of[x_indices[t]]
         hit_row[hits] = row
         hit_at[hits] = t
-        hits += row >= 0
+        hits += first <= row < last
     return hits
 
 
@@ -174,7 +177,10 @@ def add_up(
 ):
     """Sum an instance's values times the weights of chunk g, for all children (OUT total)."""
     if mapped:
-        hits = map_rows(row_of, x_indices, begin, end, hit_row, hit_at)
+        hits = map_rows(
+            row_of, index.chunk_row[g], index.chunk_row[g + 1], x_indices, begin, end,
+            hit_row, hit_at,
+        )  # fmt: skip
     else:
         hits = find_rows(index, g, x_indices, begin, end, hit_row, hit_at)
     if index.chunk_dense[g]:
@@ -289,7 +295,7 @@ def visit_clusters(
     kind, power,  # IN: how a margin becomes a score
     cluster, score,  # IN: the beams
     visits, visit_instance, visit_place,  # IN: which of them to visit, by cluster
-    row_of,  # TMP int32 (n_features,): all -1, and -1 again afterwards
+    row_of,  # TMP int32 (n_features,): -1, or a row of this index with the feature
     hit_row, hit_at, total, scratch,  # TMP
     bar,  # OUT float32 (n,): worst score kept, where a list is full
     ids, scores, count,  # OUT: the ranked children of each instance
@@ -326,9 +332,6 @@ def visit_clusters(
             )  # fmt: skip
             if count[i] == ids.shape[1] and kind != RAW:
                 bar[i] = scores[i, count[i] - 1]
-        if mapped:
-            for row in range(first, last):
-                row_of[index.row_feature[row]] = -1
         at = until
 
 
@@ -342,7 +345,7 @@ def search_block(
     beam_width,  # IN, at least 1
     kind,  # IN: HINGE, SIGMOID or RAW
     power,  # IN: of the hinge
-    row_of,  # TMP int32 (n_features,): all -1, and -1 again afterwards
+    row_of,  # TMP int32 (n_features,): -1, or a row of this index with the feature
     labels,  # OUT int32 (n, top_k): -1 where there are no more
     scores,  # OUT float32 (n, top_k): logarithms for HINGE and SIGMOID; -inf beside -1
 ):

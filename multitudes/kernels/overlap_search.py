@@ -157,9 +157,6 @@ def visit_leaves(
             if best_count[i] == best_id.shape[1]:
                 worst = best_score[i, best_count[i] - 1]
                 bar[i] = worst - slack - ROUNDING * (np.float32(1.0) + abs(worst))
-        if mapped:
-            for row in range(first, last):
-                row_of[index.row_feature[row]] = -1
         at = until
 
 
@@ -321,7 +318,7 @@ def rank_overlapping(
     leaf,  # IN int32 (n, width): the beams, best first
     leaf_score,  # IN float32 (n, width)
     count,  # IN int64 (n,): leaves in each beam
-    row_of,  # TMP int32 (n_features,): all -1, and -1 again afterwards
+    row_of,  # TMP int32 (n_features,): -1, or a row of this index with the feature
     seen,  # TMP bool (n_labels,): all False, and False again afterwards
     room,  # TMP float32 (n, width, stride): stride holds the largest leaf's blocks
     labels,  # OUT int32 (n, top_k)

@@ -109,7 +109,7 @@ class SearchIndex:
         return np.concatenate(masks_by_level(tree, kept[tree.slot_labels]))
 
     def _row_of(self) -> npt.NDArray[np.int32]:
-        """The calling thread's map from feature to row; every search leaves it all -1."""
+        """The calling thread's map from feature to the row of some chunk, -1 where none was met."""
         return self._buffers.get("row_of", lambda: np.full(self.n_features, -1, np.int32))
 
 
