@@ -79,15 +79,9 @@ def fit_network(
 
     `validate` is given the network and returns metrics, the higher the better.
     """
-    device = choose_device(config.training.device)
-    backbone.to(device)
+    backbone.to(choose_device(config.training.device))
     network, embeddings = start_network(texts, backbone, config)
-    network.to(device)
-    sampler = BatchSampler(
-        texts.Y, config.sampler, epochs=config.training.epochs, seed=config.training.seed
-    )
-    everyone = torch.arange(len(embeddings), device=device)
-    sampler.remember(everyone, torch.from_numpy(embeddings).to(device))
+    sampler = start_sampler(texts.Y, embeddings, backbone.device, config)
 
     def step(batch: StepInput) -> Mapping[str, torch.Tensor]:
         terms: Mapping[str, torch.Tensor]
@@ -99,11 +93,6 @@ def fit_network(
         refresh_centroids(network, texts)
         return {} if validate is None else validate(network)
 
-    saved = None
-    if checkpoint is not None:
-        encoder = {name: getattr(backbone.config, name) for name in ("name", "pooling")}
-        identity = {"data": texts.digest(), "backbone": encoder, **config.to_dict()}
-        saved = Checkpoint(checkpoint, identity)
     history = train(
         network,
         Batches(
@@ -115,16 +104,36 @@ def fit_network(
         config=config.training,
         validate=None if validate is None else measured,
         stateful={"sampler": sampler},
-        checkpoint=saved,
+        checkpoint=None
+        if checkpoint is None
+        else Checkpoint(checkpoint, identity(texts, backbone, config)),
     )
     refresh_centroids(network, texts)
     return network, history
 
 
+def identity(texts: TrainingTexts, backbone: Backbone, config: PrimeConfig) -> dict[str, Any]:
+    """What the result of a training depends on; one that is resumed must agree."""
+    encoder = {name: getattr(backbone.config, name) for name in ("name", "pooling")}
+    return {"data": texts.digest(), "backbone": encoder, **config.to_dict()}
+
+
+def start_sampler(
+    Y: Sparse, embeddings: FloatArray, device: torch.device, config: PrimeConfig
+) -> BatchSampler:
+    """A sampler that knows the embeddings (n_instances, d) of all instances."""
+    sampler = BatchSampler(
+        Y, config.sampler, epochs=config.training.epochs, seed=config.training.seed
+    )
+    everyone = torch.arange(len(embeddings), device=device)
+    sampler.remember(everyone, torch.from_numpy(embeddings).to(device))
+    return sampler
+
+
 def start_network(
     texts: TrainingTexts, backbone: Backbone, config: PrimeConfig
 ) -> tuple[PrimeNetwork, FloatArray]:
-    """An untrained network, and the embeddings (n_instances, d) of the backbone as it is.
+    """An untrained network on the backbone's device, and the embeddings (n_instances, d) it makes.
 
     Centroids start as the mean of these; free vectors are shared by labels of similar text.
     """
@@ -155,7 +164,7 @@ def start_network(
         has_text=text_mask(texts.labels, backbone, settings),
         loss=config.loss,
     )
-    return network, embeddings
+    return network.to(backbone.device), embeddings
 
 
 def text_mask(
