@@ -134,8 +134,8 @@ class Decoder(nn.Module):
     def first(self, state: Tensor) -> StepState:
         """Before the first step: the start symbol is fed."""
         label = torch.full((len(state),), self.start, dtype=torch.int64, device=state.device)
-        # In full precision: what is left out of a state is missing in all later ones.
-        return StepState(state.to(self.from_state.weight.dtype), label)
+        # In full precision: what is rounded off a state is missing in all later ones.
+        return StepState(state.to(self.labels.weight.dtype), label)
 
     def step(
         self, now: StepState, keys: Tensor, values: Tensor, bias: Tensor
@@ -144,17 +144,15 @@ class Decoder(nn.Module):
         label = self.labels(now.label)  # (b, d)
         if self.global_embedding is not None and now.expected is not None:
             label = self.global_embedding(label, now.expected)  # (b, d)
-        label = self.dropout(label)
+        kind = values.dtype
+        label = self.dropout(label).to(kind)
         size = now.hidden.shape[1]
-        from_state = self.from_state(now.hidden)  # (b, 4 * hidden)
+        from_state = self.from_state(now.hidden.to(kind))  # (b, 4 * hidden)
         gates, query = from_state[:, : 3 * size], from_state[:, 3 * size :]
         contexts = self.attention(query, keys, values, bias)  # (b, n_memories * 2 * hidden)
-        inputs = self.from_input(
-            torch.cat([label.to(contexts.dtype), contexts], dim=1)
-        )  # (b, 3 * hidden)
+        inputs = self.from_input(torch.cat([label, contexts], dim=1))  # (b, 3 * hidden)
         hidden = gru_cell(inputs, gates, now.hidden)  # (b, hidden)
-        kind = contexts.dtype
-        features = torch.cat([hidden.to(kind), contexts, label.to(kind)], dim=1)  # (b, z)
+        features = torch.cat([hidden.to(kind), contexts, label], dim=1)  # (b, z)
         return now._replace(hidden=hidden), self.dropout(features)
 
     def expected(self, features: Tensor, banned: Tensor | None) -> Tensor:

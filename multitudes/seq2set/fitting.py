@@ -123,7 +123,8 @@ def draw(
         )
         for rows in batches[start:]
     )
-    return prefetched(made, settings.prefetch)
+    # Another thread's pinning of memory would break the capture of a graph.
+    return prefetched(made, 0 if config.network.compile == "graphs" else settings.prefetch)
 
 
 def step_terms(

@@ -24,5 +24,6 @@ class GlobalEmbedding(nn.Module):
 
     def forward(self, label: Tensor, expected: Tensor) -> Tensor:
         """The mix (b, dim) of both (b, dim)."""
-        share = torch.sigmoid(self.gate(torch.cat([label, expected], dim=1)))  # (b, dim)
-        return torch.lerp(label, expected.to(label.dtype), share.to(label.dtype))
+        both = torch.cat([label.to(expected.dtype), expected], dim=1)  # (b, 2 * dim)
+        share = torch.sigmoid(self.gate(both)).to(label.dtype)  # (b, dim)
+        return torch.lerp(label, expected.to(label.dtype), share)

@@ -53,8 +53,7 @@ class LabelOutput(nn.Module):
         n_symbols = len(self.weight)
         best: tuple[Tensor, Tensor] | None = None
         for first in range(0, n_symbols, MAX_LABELS_AT_ONCE):
-            rows = slice(first, first + MAX_LABELS_AT_ONCE)
-            logits = nn.functional.linear(hidden, self.weight[rows], self.bias[rows])  # (b, c)
+            logits = self._some_logits(hidden, first)  # (b, c)
             if banned is not None:
                 logits = without(logits, banned, first=first, empty=n_symbols - 1)
             value, at = logits.max(dim=1)  # (b,), (b,)
@@ -65,6 +64,13 @@ class LabelOutput(nn.Module):
             best = value, at
         assert best is not None
         return best[1]
+
+    def _some_logits(self, hidden: Tensor, first: int) -> Tensor:
+        """Logits (b, c) of the symbols from `first` on that are looked at together."""
+        if len(self.weight) <= MAX_LABELS_AT_ONCE:  # no slice: autocast keeps whole weights cast
+            return self.logits(hidden)
+        rows = slice(first, first + MAX_LABELS_AT_ONCE)
+        return nn.functional.linear(hidden, self.weight[rows], self.bias[rows])
 
 
 def without(logits: Tensor, banned: Tensor, *, empty: int, first: int = 0) -> Tensor:

@@ -12,6 +12,7 @@ from multitudes.seq2set.decoder import Decoded, Decoder, Until
 from multitudes.seq2set.label_vectors import RANGE, StartVectors
 from multitudes.seq2set.network_config import NetworkConfig
 from multitudes.seq2set.text_encoder import Memory, TextEncoder
+from multitudes.seq2set.unrolling import Unrolling
 from multitudes.seq2set.word_batches import WordBatch
 from multitudes.types import FloatArray
 
@@ -62,9 +63,7 @@ class SeqNetwork(nn.Module):
         self.encoder = TextEncoder(words, config, frozen=frozen_words)
         self.decoder = Decoder(labels, n_steps=n_steps, config=config)
         self._initialise()
-        if config.compile != "off":
-            mode = "reduce-overhead" if config.compile == "graphs" else None
-            self.decoder.compile(mode=mode, dynamic=False, fullgraph=True)
+        self.unrolling = Unrolling(config.compile)
 
     @property
     def empty(self) -> int:
@@ -109,13 +108,10 @@ class SeqNetwork(nn.Module):
         no_repeat: bool = False,
         until: Until | None = None,
     ) -> Decoded:
-        """The decoder's steps; those of training are compiled where the settings say so."""
-        if not self.training:  # many shapes, few repeats: compiling would not pay
-            return self.decoder.forward(*memory, targets, no_repeat=no_repeat, until=until)
-        if self.config.compile == "graphs":
-            torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
-        decoded: Decoded = self.decoder(*memory, targets)
-        return decoded
+        """The decoder's steps; those of training are compiled or captured if so set."""
+        if self.training and until is None and not no_repeat:
+            return self.unrolling(self.decoder, memory, targets)
+        return self.decoder.forward(*memory, targets, no_repeat=no_repeat, until=until)
 
     @property
     def label_embeddings(self) -> Tensor:

@@ -40,7 +40,9 @@ class NetworkConfig(Config):
         None, "Labels to generate at most; None: the largest count in training.", at_least=1
     )
     compile: Literal["off", "on", "graphs"] = setting(
-        "off", "Compile the decoder's steps (torch.compile), or capture them as CUDA graphs."
+        "off",
+        "Run the decoder's steps in training compiled (torch.compile: slow to start), or captured "
+        "as CUDA graphs.",
     )
 
     def __post_init__(self) -> None:

@@ -192,13 +192,20 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
             )
         if self.order not in ORDERS:
             raise ConfigError(f"order must be one of {list(ORDERS)}, got {self.order!r}")
+        network, training = self.network or NetworkConfig(), self.training or PAPER_TRAINING
+        if network.compile == "graphs" and training.accumulate > 1:
+            raise ConfigError(
+                f"compile='graphs' and accumulate={training.accumulate} do not go together: a "
+                "captured graph writes each batch's gradients to one place; use compile='on' or "
+                "accumulate=1"
+            )
         return FitConfig(
             words=self.words or WordsConfig(),
-            network=self.network or NetworkConfig(),
+            network=network,
             loss=self.loss or SetLossConfig(),
             batches=self.batches or BatchConfig(),
             decoding=self.decoding or DecodingConfig(),
-            training=replace(self.training or PAPER_TRAINING, seed=self.seed),
+            training=replace(training, seed=self.seed),
             objective=self.objective,
             order=self.order,
         )

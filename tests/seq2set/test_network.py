@@ -149,17 +149,6 @@ def test_all_weights_learn_from_both_ways_of_feeding():
             assert parameter.grad.any(), name
 
 
-def test_the_loop_compiles_as_one_graph():
-    net = network(n_steps=2)
-    memory = net.encode(words())
-    torch._dynamo.reset()
-    compiled = torch.compile(net.decoder.forward, backend="eager", fullgraph=True)
-    for targets in (None, torch.tensor([[0, 1]] * 4)):
-        torch.testing.assert_close(
-            compiled(*memory, targets).states, net.decoder(*memory, targets).states
-        )
-
-
 def test_sgm_excludes_what_was_fed_from_the_expected_embedding():
     net = network(global_embedding=True, masked_softmax=True)
     decoder = net.decoder

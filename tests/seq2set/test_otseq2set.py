@@ -228,6 +228,9 @@ def test_bad_input(data):
         made(objective="list").fit(texts, Y)
     with pytest.raises(ConfigError, match="order must be one of"):
         made(order="rare").fit(texts, Y)
+    graphs = {"network": dataclasses.replace(small(), compile="graphs")}
+    with pytest.raises(ConfigError, match="compile='graphs' and accumulate=2 do not go together"):
+        made(**graphs, training=dataclasses.replace(QUICK, accumulate=2)).fit(texts, Y)
     with pytest.raises(ConfigError, match="top_k must be a whole number"):
         made(training=dataclasses.replace(QUICK, epochs=1)).fit(texts, Y).predict(texts, top_k=0)
     with pytest.raises(ConfigError, match=r"heads must divide the 48 channels"):
