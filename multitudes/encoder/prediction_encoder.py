@@ -25,7 +25,7 @@ class PredictionEncoder:
     """
 
     def __init__(self, backbone: Backbone, precision: str) -> None:
-        self.backbone = backbone
+        self.backbone, self.setting = backbone, precision
         chosen = fastest_precision(backbone.device) if precision == "auto" else precision
         self.precision: Precision = "bf16" if checked_precision(chosen) == "bf16" else "float32"
         if self.precision == "bf16" and backbone.device.type == "cpu":

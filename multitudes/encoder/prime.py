@@ -246,7 +246,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         """Embeddings (n, d) of texts, of unit length."""
         self._check_fitted()
         backbone = self.network_.backbone
-        if self._encoder is None:
+        if self._encoder is None or self._encoder.setting != self.precision:
             self._encoder = PredictionEncoder(backbone, self.precision)
         rows = tokenised(backbone, checked_texts(X, "X"), backbone.config.max_length).rows
         return self._encoder(rows)

@@ -122,6 +122,17 @@ def test_exact_centroids_train():
     np.testing.assert_allclose(weights(model)["centroids.vectors"], means, atol=1e-4)
 
 
+def test_labels_of_one_instance_train_without_their_centroid():
+    texts, Y, names = things(n_each=1)
+    settings = PrototypeConfig(centroid_leak="drop", source_dropout=0.0)
+    batches = SamplerConfig(batch_size=12)
+    model = prime(prototypes=settings, sampler=batches, training=epochs(12))
+    model.fit(texts, Y, label_texts=names)
+    assert weights(model)["centroids.counts"].tolist() == [1] * 36
+    assert precision(model.predict(texts, top_k=1), Y) > 0.6
+    assert model.explain(None, 0).shares["centroid"] != pytest.approx(0, abs=1e-6)
+
+
 def test_a_classifier_on_top_does_not_lose_what_the_prototypes_know(data, fitted, run):
     train, _ = data
     settings = ClassifierConfig(epochs=5, batch_size=128)
@@ -157,7 +168,6 @@ def test_scores_are_cosines_of_embeddings_and_label_vectors(data, fitted):
 def test_bf16_is_close_and_leaves_the_weights_alone(data, fitted):
     texts = list(data[1].texts[:20])
     fast = copy.deepcopy(fitted).set_params(precision="bf16")
-    fast._encoder = None
     assert np.abs(fast.embed(texts) - fitted.embed(texts)).max() < 0.05
     assert not np.array_equal(fast.embed(texts), fitted.embed(texts))
     assert all(value.dtype != "bfloat16" for value in weights(fast).values())
