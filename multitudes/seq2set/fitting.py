@@ -109,8 +109,12 @@ def draw(
 ) -> Iterator[TrainingBatch]:
     """The batches of an epoch from number `start` on, made in the background."""
     settings = config.batches
-    seed = config.training.seed + epoch
-    batches = epoch_rows(texts.rows.lengths, batch_size=settings.batch_size, seed=seed)
+    batches = epoch_rows(
+        texts.rows.lengths,
+        batch_size=settings.batch_size,
+        seed=config.training.seed,
+        epoch=epoch,
+    )
     made = (
         TrainingBatch(
             word_batch(

@@ -81,13 +81,13 @@ def on_device(array: IntArray, device: torch.device | str) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
-def epoch_rows(lengths: IntArray, *, batch_size: int, seed: int) -> list[IntArray]:
+def epoch_rows(lengths: IntArray, *, batch_size: int, seed: int, epoch: int) -> list[IntArray]:
     """The instances of each batch of an epoch, in random order, longest first within a batch.
 
     All batches have the same size: the last one is filled up with the first instances again, so
     that compiled code sees one shape. Fewer instances than `batch_size` make one smaller batch.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng((seed, epoch))
     order = rng.permutation(len(lengths))
     size = min(batch_size, len(order))
     together = size * BATCHES_SORTED_TOGETHER

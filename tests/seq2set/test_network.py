@@ -161,6 +161,19 @@ def test_sgm_excludes_what_was_fed_from_the_expected_embedding():
     torch.testing.assert_close(decoder.expected(features, banned)[0], expected)
 
 
+def test_a_convolution_adds_as_many_weights_as_in_the_papers_table_7():
+    """Wiki10-31K, bottleneck 300: 47.5 - 45.5 million, each rounded."""
+    full = {"hidden": 512, "layers": 1, "bottleneck": 300, "scale": 1.0}
+    paper = {"kernels": (3, 7, 15, 30), "strides": (1, 1, 1, 4)}
+
+    def size(**settings):
+        return sum(p.numel() for p in network(**full, **paper, **settings).parameters())
+
+    plain = size(convolution=False)
+    assert size() - plain == 1_936_384
+    assert size(heads=16) - plain == 1_880_944
+
+
 def test_weights_start_within_a_tenth_and_embeddings_where_they_were_put():
     net = network(scale=1.0)
     assert net.decoder.from_input.weight.detach().abs().max() <= 0.1
