@@ -287,6 +287,28 @@ def fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, 
 
 
 @inner
+def end_of_run(cluster, visits, visit_instance, visit_place, at):
+    """Where the visits to the cluster of visit `at` end."""
+    own = cluster[visit_instance[at], visit_place[at]]
+    until = at + 1
+    while until < visits and cluster[visit_instance[until], visit_place[until]] == own:
+        until += 1
+    return until
+
+
+@inner
+def map_chunk(index, g, visits, row_of):
+    """Enter the rows of a chunk into the map if so many visits pay for it; returns whether."""
+    first = index.chunk_row[g]
+    last = index.chunk_row[g + 1]
+    mapped = map_worth_it(visits, last - first)
+    if mapped:
+        for row in range(first, last):
+            row_of[index.row_feature[row]] = row
+    return mapped
+
+
+@inner
 def visit_clusters(
     x_indptr, x_indices, x_data, first_instance,  # IN: the features of the block
     index,  # IN SearchArrays
@@ -303,18 +325,10 @@ def visit_clusters(
     """Score the children of the visited clusters and keep the best of each instance."""
     at = 0
     while at < visits:
-        own = cluster[visit_instance[at], visit_place[at]]
-        until = at + 1
-        while until < visits and cluster[visit_instance[until], visit_place[until]] == own:
-            until += 1
-        g = index.level_start[level] + own
-        first = index.chunk_row[g]
-        last = index.chunk_row[g + 1]
+        until = end_of_run(cluster, visits, visit_instance, visit_place, at)
+        g = index.level_start[level] + cluster[visit_instance[at], visit_place[at]]
         n_blocks = (index.child_count[g] + LANES - 1) // LANES
-        mapped = map_worth_it(until - at, last - first)
-        if mapped:
-            for row in range(first, last):
-                row_of[index.row_feature[row]] = row
+        mapped = map_chunk(index, g, until - at, row_of)
         for visit in range(at, until):
             i = visit_instance[visit]
             if visit + 2 < until:

@@ -18,9 +18,10 @@ from multitudes.kernels.beam_search import (
     FIRST_ROUND,
     RAW,
     add_up,
+    end_of_run,
     fetch_instance,
     insert,
-    map_worth_it,
+    map_chunk,
     order_visits,
     path_scores,
 )
@@ -80,18 +81,10 @@ def visit_leaves(
     level = index.level_start.size - 2
     at = 0
     while at < visits:
-        own = leaf[visit_instance[at], visit_place[at]]
-        until = at + 1
-        while until < visits and leaf[visit_instance[until], visit_place[until]] == own:
-            until += 1
-        g = index.level_start[level] + own
-        first = index.chunk_row[g]
-        last = index.chunk_row[g + 1]
+        until = end_of_run(leaf, visits, visit_instance, visit_place, at)
+        g = index.level_start[level] + leaf[visit_instance[at], visit_place[at]]
         n_blocks = (index.child_count[g] + LANES - 1) // LANES
-        mapped = map_worth_it(until - at, last - first)
-        if mapped:
-            for row in range(first, last):
-                row_of[index.row_feature[row]] = row
+        mapped = map_chunk(index, g, until - at, row_of)
         for visit in range(at, until):
             i = visit_instance[visit]
             place = visit_place[visit]
