@@ -18,11 +18,17 @@ SEQUENCES = ["seq2seq", "mlc2seq", "sgm", "seq2seq+lc"]
 ABLATIONS = ["bm", "bm+lc", "bm+ot", "otseq2set"]
 LAMBDAS = (0, 1, 2, 4, 8, 16)
 
+
+def figure5_name(weight: float) -> str:
+    """The contestant with a weight of the transport distance."""
+    return f"otseq2set loss.transport_weight={weight:g}"
+
+
 GROUPS = {
     "table3": [*SEQUENCES, *ABLATIONS],
     "table5": [f"{name} loss.scheme={scheme}" for name in ("bm", "otseq2set")
                for scheme in ("all", "first-n")],
-    "figure5": [f"otseq2set loss.transport_weight={weight}" for weight in LAMBDAS],
+    "figure5": [figure5_name(weight) for weight in LAMBDAS],
     "main": ["seq2seq", "mlc2seq", "sgm", "otseq2set"],
 }  # fmt: skip
 

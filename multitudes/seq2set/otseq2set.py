@@ -17,6 +17,7 @@ from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
 from multitudes.encoder.tokens import TokenRows
 from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.features.text_buffer import as_texts
 from multitudes.linear.inputs import checked_count, checked_labels
 from multitudes.seq2set.assignment_schemes import choose_scheme
 from multitudes.seq2set.decoding_config import DecodingConfig
@@ -151,6 +152,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
             Folder to save to now and then; a training found there goes on where it stopped.
         """
         config = self._config()
+        X = as_texts(X)
         Y = checked_labels(Y, n_instances=len(X))
         if label_texts is not None and len(label_texts) != Y.shape[1]:
             raise DataError(

@@ -42,7 +42,7 @@ class Predictor:
         return self._predict(rows, n_candidates=1, top_k=self._largest)
 
     def best(self, rows: TokenRows, *, top_k: int) -> Predictions:
-        """The labels with the highest probability at any step; produced ones are among them."""
+        """The labels with the highest probability at any step, generated or not."""
         top_k = min(top_k, self.network.n_labels)
         return self._predict(rows, n_candidates=top_k, top_k=top_k, ranked=True)
 

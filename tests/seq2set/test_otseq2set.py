@@ -220,6 +220,10 @@ def test_bad_input(data):
     texts, Y = data
     with pytest.raises(DataError, match="X has 31 rows and Y has 32"):
         made().fit(texts[1:], Y)
+    with pytest.raises(DataError, match="wrap it in a list"):
+        made().fit(texts[0], Y)
+    with pytest.raises(DataError, match="text 2 is not a string but NoneType"):
+        made().fit([*texts[:2], None, *texts[3:]], Y)
     with pytest.raises(DataError, match="Y has 10 labels, but there are 2 label_texts"):
         made().fit(texts, Y, label_texts=["a", "b"])
     with pytest.raises(DataError, match="no instance has a label"):

@@ -1,0 +1,100 @@
+"""The parts of the benchmark of set generation that need no training, and one tiny run."""
+
+import argparse
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from benchmarks.seq2set.__main__ import one_run, summary
+from benchmarks.seq2set.contestants import GROUPS, LAMBDAS, contestant, figure5_name
+from benchmarks.seq2set.figures import curve, draw
+from benchmarks.seq2set.problem import Problem
+from multitudes.seq2set import WordsConfig
+from multitudes.seq2set.word_vectors import read_word_vectors
+from multitudes.training import TrainingConfig
+
+
+@pytest.fixture
+def problem(tmp_path):
+    names = ["cat", "dog", "owl"]
+    texts = [f"a {names[i % 3]} and a {names[(i * i) % 3]}" for i in range(40)]
+    rows = [[name in text for name in names] for text in texts]
+    Y = sp.csr_array(np.array(rows, np.float32))
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("cat 1 2.5\nCat 9 9\nlion 3 3\ndog 0.1 7\n")
+    return Problem("made up", texts[:30], texts[30:], names, Y[:30], Y[30:], str(vectors))
+
+
+def test_prepared_and_loaded(problem, tmp_path):
+    problem.save(tmp_path / "prepared")
+    again = Problem.load(tmp_path / "prepared")
+    assert (again.train, again.test, again.label_texts) == (
+        problem.train, problem.test, problem.label_texts
+    )  # fmt: skip
+    for part in ("Y", "Y_test"):
+        expected = getattr(problem, part).toarray()
+        np.testing.assert_array_equal(getattr(again, part).toarray(), expected)
+    words = ["cat", "dog", "lion", "owl"]
+    found = read_word_vectors(again.vectors, words)
+    assert found.known.tolist() == [True, True, False, False]  # lions occur nowhere
+    np.testing.assert_allclose(found.vectors[:2], [[1, 2.5], [0.1, 7]], rtol=1e-3)
+
+
+def test_a_tenth_is_kept_aside(problem):
+    rest, (texts, Y) = problem.split()
+    assert (len(rest.train), len(texts)) == (27, 3)
+    assert sorted([*rest.train, *texts]) == sorted(problem.train)
+    assert rest.Y.shape[0] == 27
+    assert Y.shape[0] == 3
+
+
+@pytest.mark.parametrize("name", sorted({name for group in GROUPS.values() for name in group}))
+def test_each_contestant_can_be_made(name):
+    model = contestant(
+        name,
+        words=WordsConfig(),
+        training=TrainingConfig(),
+        batch_size=77,
+        changes=["network.hidden=32"],
+        seed=5,
+    )
+    assert (model.batches.batch_size, model.network.hidden, model.seed) == (77, 32, 5)
+
+
+def test_settings_follow_a_name():
+    settings = {"words": WordsConfig(), "training": TrainingConfig(), "batch_size": 8}
+    assert contestant("bm loss.scheme=first-n", **settings).loss.scheme == "first-n"
+    for weight in LAMBDAS:
+        assert contestant(figure5_name(weight), **settings).loss.transport_weight == weight
+
+
+def test_a_run_and_its_summary(problem):
+    given = argparse.Namespace(
+        max_length=10, dim=None, epochs=2, learning_rate=0.01, precision="float32",
+        validate_every=1, batch_size=8, compile="off", validate=False,
+        set=["network.hidden=4", "network.layers=1", "training.device=cpu"],
+    )  # fmt: skip
+    runs = {
+        f"{name}, seed 0": one_run(name, problem, given, 0) for name in ("otseq2set", "seq2seq")
+    }
+    run = runs["otseq2set, seed 0"]
+    assert run["words_found"] == run["labels_found"] == 2
+    assert len(run["curve"]) == 2
+    found = summary("made up", runs, "test")
+    assert found["f1_otseq2set"] == run["test"]["micro_f1"]
+    assert found["epoch_ratio"] > 0
+
+
+def test_figure_5(tmp_path):
+    def run(f1):
+        return {"validation": {"micro_f1": f1}}
+
+    runs = {f"{figure5_name(8)}, seed {s}": run(f1) for s, f1 in enumerate((60.0, 62.0))}
+    runs[f"{figure5_name(0)}, seed 0"] = run(50.0)
+    assert curve(runs) == ([0, 8], [50.0, 61.0])
+    pytest.importorskip("matplotlib")
+    assert draw({"one": runs, "two": runs}, tmp_path).stat().st_size > 1000
