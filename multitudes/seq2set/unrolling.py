@@ -83,10 +83,15 @@ def _steps(decoder: Decoder, names: Sequence[str], kind: torch.dtype, n_inputs: 
 
 
 def _captured(run: Run, inputs: Sequence[Tensor], weights: Sequence[Tensor]) -> Run:
-    """The same function as two CUDA graphs; inputs are copied to where the graphs read them."""
-    samples = [i.detach().clone().requires_grad_(i.requires_grad) for i in inputs]
+    """The same function as two CUDA graphs; inputs are copied to where the graphs read them.
+
+    Weights are read where they are: aliases of the same memory stand in for them while capturing,
+    so that nothing of the capture clings to the parameters themselves.
+    """
+    copies = [i.detach().clone().requires_grad_(i.requires_grad) for i in inputs]
+    aliases = [w.detach().requires_grad_(w.requires_grad) for w in weights]
     capture: Any = torch.cuda.make_graphed_callables  # its types know no function of many tensors
-    graphed: Run = capture(run, (*samples, *weights), allow_unused_input=True)
+    graphed: Run = capture(run, (*copies, *aliases), allow_unused_input=True)
     return graphed
 
 
