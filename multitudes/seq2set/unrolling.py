@@ -1,8 +1,7 @@
 """All steps of the decoder in training: as they are, compiled, or captured as CUDA graphs.
 
-Under autocast weights are cast once for all steps, not at each, and the steps then run without
-autocast. (Its cache would not do: it is filled where the next label is chosen, without gradients,
-and would hand the same casts to products that need them.)
+Under autocast weights are cast once for all steps, and the steps then run without it: a captured
+graph may not depend on autocast's cache, and without that each step would cast all weights anew.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ pytest.importorskip("transformers")
 from benchmarks.seq2set.__main__ import one_run, summary
 from benchmarks.seq2set.contestants import GROUPS, LAMBDAS, contestant, figure5_name
 from benchmarks.seq2set.figures import curve, draw
+from benchmarks.seq2set.large import measured, parse
 from benchmarks.seq2set.problem import Problem
 from multitudes.seq2set import WordsConfig
 from multitudes.seq2set.word_vectors import read_word_vectors
@@ -98,3 +99,10 @@ def test_figure_5(tmp_path):
     assert curve(runs) == ([0, 8], [50.0, 61.0])
     pytest.importorskip("matplotlib")
     assert draw({"one": runs, "two": runs}, tmp_path).stat().st_size > 1000
+
+
+def test_large_label_sets_in_small():
+    sizes = "--labels 50 --words 30 --length 12 --instances 12 --batch-size 4 --bottleneck 4"
+    found = measured(parse([*sizes.split(), "--hidden", "4"]), 8.0)
+    assert found["weights"] > 50 * 100
+    assert found["seconds_per_batch"] > 0
