@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ from benchmarks.seq2set.contestants import GROUPS, contestant
 from benchmarks.seq2set.measure import AVERAGES, train_and_measure
 from benchmarks.seq2set.problem import FILE, Problem, prepare
 from multitudes import progress
+from multitudes.seq2set.fitting import PAPER_TRAINING
 from multitudes.seq2set.words_config import WordsConfig
-from multitudes.training import TrainingConfig
 
 
 def main() -> None:
@@ -97,13 +98,10 @@ def one_run(name: str, problem: Problem, given: argparse.Namespace, seed: int) -
     model = contestant(
         name,
         words=WordsConfig(vectors=problem.vectors, dim=given.dim, max_length=given.max_length),
-        training=TrainingConfig(
+        training=replace(
+            PAPER_TRAINING,
             epochs=given.epochs,
             learning_rate=given.learning_rate,
-            weight_decay=0.0,
-            warmup_steps=0,
-            schedule="cosine-epochs",
-            clip=8.0,
             precision=given.precision,
             evaluate_every=given.validate_every,
         ),
