@@ -24,6 +24,7 @@ _HOMES = {
     "Disentangled": "multitudes.disentangle",
     "Eagle": "multitudes.groups",
     "Prime": "multitudes.encoder",
+    "OTSeq2Set": "multitudes.seq2set",
     "Tagger": "multitudes.tagger",
     "evaluate": "multitudes.metrics",
 }

@@ -25,7 +25,7 @@ def test_import_brings_no_heavy_module():
     assert heavy.isdisjoint(loaded)
 
 
-NEED_TORCH = ("Prime",)
+NEED_TORCH = ("Prime", "OTSeq2Set")
 
 
 def test_public_names_load_without_torch():

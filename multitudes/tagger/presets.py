@@ -69,14 +69,15 @@ class Preset:
 
 
 def _encoder(name: str, summary: str) -> Preset:
-    return Preset(
-        name,
-        summary,
-        "multitudes.encoder.presets:prime_preset",
-        variant=name,
-        reads="texts",
-        has_leaves=False,
-    )
+    return _reader(name, summary, "multitudes.encoder.presets:prime_preset")
+
+
+def _generator(name: str, summary: str) -> Preset:
+    return _reader(name, summary, "multitudes.seq2set.presets:seq2set_preset")
+
+
+def _reader(name: str, summary: str, model: str) -> Preset:
+    return Preset(name, summary, model, variant=name, reads="texts", has_leaves=False)
 
 
 PRESETS = {
@@ -105,6 +106,10 @@ PRESETS = {
         _encoder("ngame", "an encoder of texts and label texts, batches of similar texts"),
         _encoder("siamese", "an encoder of texts and label texts, random batches"),
         _encoder("dpr", "an encoder of texts and label texts, softmax over random batches"),
+        _generator("otseq2set", "writes the set of labels, its size included; for GPUs"),
+        _generator("seq2seq", "writes labels one after the other, in a fixed order"),
+        _generator("mlc2seq", "seq2seq, frequent labels first"),
+        _generator("sgm", "seq2seq that weighs all labels it might have written"),
     )
 }
 
