@@ -32,7 +32,7 @@ AUTO = "auto"
 INITIAL = ("balanced", "random")
 # Tenths of the model's beam, where labels overlap and are easier to reach: chosen on parts of the
 # training data that were held out.
-MATCH_TENTHS, PREDICT_TENTHS = 6, 7
+MATCH_TENTHS, PREDICT_TENTHS = 6, 8
 
 
 class Round(NamedTuple):
@@ -85,13 +85,13 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
     merge : str
         How the scores of the copies reached become one: 'mean', 'max' or 'sum'.
     predict_width : int, optional
-        Clusters kept per level when predicting: by default seven tenths of the model's
+        Clusters kept per level when predicting: by default eight tenths of the model's
         `beam_width`, rounded up, where labels overlap. Leaves then hold more labels, and a label in
         several of them is easier to reach.
     match_width : int, optional
         Leaves of an instance that count when labels are assigned: by default six tenths of the
-        model's `beam_width`, rounded up; the paper takes all of it. With fewer, the leaves of a
-        label are told apart more clearly.
+        model's `beam_width`, rounded up, and more where `overlap` asks for it; the paper takes all
+        of it. With fewer, the leaves of a label are told apart more clearly.
     min_instances : int
         Labels with fewer instances keep a single leaf: what was seen once has one sense. 1 is the
         paper's method.
@@ -304,8 +304,11 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         return tenths(PREDICT_TENTHS, model.beam_width) if overlapping else model.beam_width
 
     def _match_width(self, model: Any) -> int:
-        chosen = self.match_width
-        return tenths(MATCH_TENTHS, model.beam_width) if chosen is None else chosen
+        if self.match_width is not None:
+            return self.match_width
+        # Twice the overlap, so that there is something to choose from.
+        width = max(tenths(MATCH_TENTHS, model.beam_width), 2 * self.overlap)
+        return min(width, max(model.beam_width, self.overlap))
 
     def _limits(self, Y: Sparse) -> npt.NDArray[np.int64]:
         """The most leaves of each label, int64 (n_labels,)."""

@@ -170,13 +170,25 @@ def test_merges_differ(shop, fitted):
     assert (found["sum"] > found["mean"] + 1e-3).any()
 
 
-@pytest.mark.parametrize(("predict_width", "same_as"), [(None, 7), (10, 10), (3, 3)])
+@pytest.mark.parametrize(("predict_width", "same_as"), [(None, 8), (10, 10), (3, 3)])
 def test_the_beam_is_narrower_unless_told_otherwise(shop, fitted, predict_width, same_as):
     expected = fitted.models_[0].predict(shop[2], beam_width=same_as)
     found = fitted.set_params(predict_width=predict_width).predict(shop[2])
     fitted.set_params(predict_width=None)
     np.testing.assert_array_equal(found.labels, expected.labels)
     np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+@pytest.mark.parametrize(
+    ("beam_width", "overlap", "expected"), [(10, 2, 6), (10, 4, 8), (10, 7, 10), (1, 2, 2)]
+)
+def test_how_many_leaves_of_an_instance_count(shop, beam_width, overlap, expected):
+    model = XRLinear(branching=4, max_leaf_size=20, beam_width=beam_width)
+    chosen, given = (
+        Disentangled(model, overlap=overlap, match_width=width, keep_examples=0).fit(*shop[:2])
+        for width in (None, expected)
+    )
+    assert chosen.history_ == given.history_
 
 
 def test_a_beam_given_to_predict_goes_first(shop, fitted):
