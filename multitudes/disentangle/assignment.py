@@ -20,7 +20,7 @@ from multitudes.disentangle.objective import check_same_instances
 from multitudes.errors import ConfigError
 from multitudes.kernels.assignment import top_counts
 from multitudes.linear.inputs import checked_count
-from multitudes.types import IntArray
+from multitudes.types import IntArray, Sparse
 
 CLUSTER_SLACK = 1.2
 """How much larger than the average a cluster may grow where the library chooses the cap."""
@@ -47,6 +47,26 @@ def match_counts(Y: Any, matches: Any) -> sp.csr_array[Any]:
     counts: sp.csr_array[Any] = sp.csr_array(Y.T.tocsr() @ matches)
     counts.sort_indices()
     return counts
+
+
+def ranked_counts(Y: Sparse, scores: Sparse) -> sp.csr_array[Any]:
+    """How many of a label's instances reach each leaf (Eq. 10), equal counts ranked by score.
+
+    A rare label's instances reach the same leaves all alike; among them the matcher's scores tell
+    likely from unlikely ones. They add less than one half, so that counts decide first.
+
+    Parameters
+    ----------
+    Y : CSR (n_instances, n_labels)
+    scores : CSR (n_instances, n_leaves)
+        The matcher's score of each leaf in an instance's beam.
+    """
+    reached = scores.copy()
+    reached.data = np.ones_like(reached.data)
+    counts = match_counts(Y, reached)
+    total = sp.csr_array(sp.csr_array(Y).T @ scores)
+    largest = max(float(counts.max()), 1.0) * max(float(scores.max()), 1.0)
+    return sp.csr_array(counts + total * (0.49 / largest))
 
 
 def assign(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
-from multitudes.disentangle.assignment import assign, default_cluster_cap, match_counts
+from multitudes.disentangle.assignment import assign, default_cluster_cap, ranked_counts
 from multitudes.disentangle.objective import tp_bound
 from multitudes.disentangle.sense_learning import learn_senses
 from multitudes.disentangle.sense_notes import SenseNotes
@@ -307,8 +307,9 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         if self.match_width is not None:
             return self.match_width
         # Twice the overlap, so that there is something to choose from.
-        width = max(tenths(MATCH_TENTHS, model.beam_width), 2 * self.overlap)
-        return min(width, max(model.beam_width, self.overlap))
+        beam: int = model.beam_width
+        width = max(tenths(MATCH_TENTHS, beam), 2 * self.overlap)
+        return min(width, max(beam, self.overlap))
 
     def _limits(self, Y: Sparse) -> npt.NDArray[np.int64]:
         """The most leaves of each label, int64 (n_labels,)."""
@@ -366,26 +367,6 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
 def tenths(n: int, width: int) -> int:
     """So many tenths of a width, rounded up."""
     return -(-n * width // 10)
-
-
-def ranked_counts(Y: Sparse, scores: Sparse) -> sp.csr_array[Any]:
-    """How many of a label's instances reach each leaf (Eq. 10), equal counts ranked by score.
-
-    A rare label's instances reach the same leaves all alike; among them the matcher's scores tell
-    likely from unlikely ones. They add less than one half, so that counts decide first.
-
-    Parameters
-    ----------
-    Y : CSR (n_instances, n_labels)
-    scores : CSR (n_instances, n_leaves)
-        The matcher's score of each leaf in an instance's beam.
-    """
-    reached = scores.copy()
-    reached.data = np.ones_like(reached.data)
-    counts = match_counts(Y, reached)
-    total = sp.csr_array(sp.csr_array(Y).T @ scores)
-    largest = max(float(counts.max()), 1.0) * max(float(scores.max()), 1.0)
-    return sp.csr_array(counts + total * (0.49 / largest))
 
 
 def random_tree(model: Any, n_labels: int, seed: int) -> LabelTree:
