@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
+# Before torch is imported: sums over other numbers of threads differ in the last bit, and tests
+# compare what this process computes with what its children do.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 import pytest
 from hypothesis import settings
+
+# A shell's background job ignores Ctrl-C, and its children inherit that; tests of Ctrl-C need it.
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    and threading.current_thread() is threading.main_thread()
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The first example of a test may wait for a kernel to compile.
 settings.register_profile("patient", deadline=None)
