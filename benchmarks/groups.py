@@ -15,8 +15,9 @@ groups of 2 to 10, depths of 8 to 12, and clusters of features with noise of 0 t
 
 A seed decides the groups, the folds and the solver. All settings are fixed: rounds and folds were
 chosen on a validation part of eurlex-titles' training split, what is automatic by the labels that
-are right on the whole of it. Precisions are percentages, means over seeds, +/- their standard deviation. Filter pairs are not applied. A
-baseline of more than 20 million labels is left out as too large.
+are right on the whole of it. Precisions are percentages, means over seeds, +/- their standard
+deviation. Filter pairs are not applied. A baseline of more than 20 million labels is left out as
+too large.
 
 Seconds are medians over seeds, in one process after a warm-up. `memory_factor` is the peak memory
 of imputing at R-4 in units of its input, X, groups and labels of groups.
