@@ -46,12 +46,13 @@ def _plan_kernel(
     mu = has_row.to(tl.float32) / tl.maximum(tl.sum(has_row.to(tl.float32), 0), 1.0)
     nu = has_column.to(tl.float32) / tl.maximum(tl.sum(has_column.to(tl.float32), 0), 1.0)
     plan = real.to(tl.float32)
+    tiny = tl.full((), TINY, tl.float32)  # a number this small may be taken for a float64
     of_rows, of_columns = mu, nu  # (ROWS,), (COLUMNS,)
     for _ in range(n_outer):
         scaled = kernel * plan
         for _ in range(n_inner):
-            of_rows = mu / tl.maximum(tl.sum(scaled * of_columns[None, :], 1), TINY)
-            of_columns = nu / tl.maximum(tl.sum(scaled * of_rows[:, None], 0), TINY)
+            of_rows = mu / tl.maximum(tl.sum(scaled * of_columns[None, :], 1), tiny)
+            of_columns = nu / tl.maximum(tl.sum(scaled * of_rows[:, None], 0), tiny)
         plan = of_rows[:, None] * scaled * of_columns[None, :]
     inside = (row < n_rows)[:, None] & (column < n_columns)[None, :]
     tl.store(plans + cell, plan, mask=inside)
