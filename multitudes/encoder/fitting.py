@@ -150,6 +150,7 @@ def start_network(
         free_vectors = FreeVectors.from_label_embeddings(
             embed(backbone, texts.labels, "Embedding labels"),
             n_vectors=settings.n_free_vectors,
+            start=settings.free_start,
             seed=seed,
             device=backbone.device,
         )

@@ -62,14 +62,28 @@ class FreeVectors(nn.Module):
         embeddings: npt.NDArray[Any],
         *,
         n_vectors: int | None = None,
+        start: str = "random",
         seed: int = 0,
         device: torch.device | str = "cpu",
     ) -> Self:
-        """A bank for labels of these text embeddings (n_labels, d), clustered on a device."""
+        """A bank for labels of these text embeddings (n_labels, d), clustered on a device.
+
+        They start at random, or with ``start="text"`` as the mean embedding of each cluster.
+        """
         n_labels, dim = embeddings.shape
         n_vectors = n_vectors or default_number(n_labels)
         clusters = cluster_labels(embeddings, n_vectors, seed=seed, device=device)
-        return cls(clusters, min(n_vectors, n_labels), dim, seed=seed)
+        bank = cls(clusters, min(n_vectors, n_labels), dim, seed=seed)
+        if start == "text":
+            bank.start_from(torch.from_numpy(embeddings))
+        return bank
+
+    @torch.no_grad()
+    def start_from(self, embeddings: Tensor) -> None:
+        """Set each vector to the mean of its labels' embeddings (n_labels, d)."""
+        sums = torch.zeros_like(self.vectors).index_add_(0, self.clusters, embeddings.float())
+        sizes = torch.bincount(self.clusters, minlength=len(sums)).clamp(min=1)  # (n_vectors,)
+        self.vectors.copy_(sums / sizes[:, None])  # (n_vectors, d)
 
     def forward(self, labels: Tensor) -> Tensor:
         """The free vectors (m, d) of some labels (m,)."""

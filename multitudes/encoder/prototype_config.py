@@ -58,6 +58,12 @@ class PrototypeConfig(Config):
         "Free vectors, a power of two; None: about half as many as labels, at most 131,072.",
         at_least=1,
     )
+    free_start: str = setting(
+        "random",
+        "Free vectors start small and random (the paper), or as the mean text embedding of the "
+        "labels that share them.",
+        choices=("random", "text"),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -80,3 +80,13 @@ def test_a_checkpoint_brings_it_back():
     other.load_state_dict(bank.state_dict())
     labels = torch.arange(16)
     assert torch.equal(other(labels), bank(labels))
+
+
+def test_start_from_text_is_the_mean_of_the_labels_that_share_a_vector():
+    embeddings = two_topics()
+    bank = FreeVectors.from_label_embeddings(embeddings, n_vectors=2, start="text")
+    own = bank.clusters.numpy() == bank.clusters[0].item()
+    np.testing.assert_allclose(
+        bank(torch.tensor([0]))[0].detach().numpy(), embeddings[own].mean(axis=0), rtol=1e-5
+    )
+    assert bank.vectors.requires_grad
