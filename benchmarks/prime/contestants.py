@@ -91,8 +91,9 @@ def apply(model: Prime, name: str, value: Any) -> None:
 
 
 def json_value(text: str) -> Any:
-    """A value as JSON spells it; anything else is a text."""
+    """A value as JSON spells it, a list as a tuple; anything else is a text."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return text
+    return tuple(value) if isinstance(value, list) else value
