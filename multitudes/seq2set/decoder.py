@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from multitudes.seq2set.attention import SharedAttention
 from multitudes.seq2set.global_embedding import GlobalEmbedding
+from multitudes.seq2set.gru_cell import gru_cell
 from multitudes.seq2set.label_output import LabelOutput, without
 from multitudes.seq2set.network_config import NetworkConfig
 
@@ -164,13 +165,3 @@ class Decoder(nn.Module):
         weight = self.labels.weight[: self.start]  # (n_symbols, d)
         mean: Tensor = probabilities.to(features.dtype) @ weight.to(features.dtype)
         return mean
-
-
-def gru_cell(inputs: Tensor, gates: Tensor, hidden: Tensor) -> Tensor:
-    """A GRU's next state (b, h), given its products with input and state, (b, 3 h) each."""
-    reset_in, update_in, new_in = inputs.chunk(3, dim=1)  # (b, h) each
-    reset_state, update_state, new_state = gates.chunk(3, dim=1)  # (b, h) each
-    reset = torch.sigmoid(reset_in + reset_state)  # (b, h)
-    update = torch.sigmoid(update_in + update_state)  # (b, h)
-    new = torch.tanh(new_in + reset * new_state)  # (b, h)
-    return new + update * (hidden - new)

@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from multitudes.seq2set.light_conv import LightConv
 from multitudes.seq2set.network_config import NetworkConfig
+from multitudes.seq2set.padded_gru import padded_gru
 from multitudes.seq2set.vocabulary import PADDING
 from multitudes.seq2set.word_batches import WordBatch
 
@@ -63,6 +64,8 @@ class TextEncoder(nn.Module):
             batch_first=True,
             dropout=config.dropout if config.layers > 1 else 0.0,
         )
+        # A graph can only be captured of texts that are not packed.
+        self.padded = config.compile == "graphs"
         self.first_state = nn.Linear(2 * size, size)
         self.dropout = nn.Dropout(config.dropout)
         self.convolution = None
@@ -74,20 +77,25 @@ class TextEncoder(nn.Module):
     def forward(self, batch: WordBatch) -> Memory:
         """Memory of a batch of texts, longest first."""
         words = self.dropout(self.words(batch.ids))  # (b, l, d)
-        packed = pack_padded_sequence(words, batch.host_lengths, batch_first=True)
-        packed, last = self.gru(packed)
-        hidden, _ = pad_packed_sequence(
-            packed, batch_first=True, total_length=batch.ids.shape[1]
-        )  # (b, l, 2 * hidden), 0 at padding
-        # The last layer's two directions, each at its own end of the text.
-        both = torch.cat([last[-2], last[-1]], dim=1)  # (b, 2 * hidden)
-        state = torch.tanh(self.first_state(both))  # (b, hidden)
+        if self.padded and self.training:
+            hidden, last = padded_gru(self.gru, words, batch.lengths)
+        else:
+            hidden, last = self._packed_gru(words, batch)
+        state = torch.tanh(self.first_state(last))  # (b, hidden)
         masks = [_before(batch.lengths, hidden.shape[1])]
         values = [hidden]
         if self.convolution is not None:
             values.append(self.convolution(hidden))  # (b, k, 2 * hidden)
             masks.append(_before(self.convolution.n_outputs(batch.lengths), values[1].shape[1]))
         return Memory(torch.cat(values, dim=1), _bias(masks), state)
+
+    def _packed_gru(self, words: Tensor, batch: WordBatch) -> tuple[Tensor, Tensor]:
+        """Hidden states (b, l, 2 * hidden), 0 at padding, and those at both ends (b, 2 * hidden)."""
+        packed = pack_padded_sequence(words, batch.host_lengths, batch_first=True)
+        packed, last = self.gru(packed)
+        hidden, _ = pad_packed_sequence(packed, batch_first=True, total_length=words.shape[1])
+        # The last layer's two directions, each at its own end of the text.
+        return hidden, torch.cat([last[-2], last[-1]], dim=1)
 
 
 def _before(lengths: Tensor, n: int) -> Tensor:

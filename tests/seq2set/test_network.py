@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import nn
 
-from multitudes.seq2set.decoder import gru_cell
 from multitudes.seq2set.label_softmax import label_softmax
 from multitudes.seq2set.word_batches import word_batch
 
@@ -19,15 +18,6 @@ VARIANTS = [
     SGM,
     {"heads": 4, "layers": 1},
 ]
-
-
-def test_gru_cell_is_torchs():
-    torch.manual_seed(0)
-    cell = nn.GRUCell(4, 3)
-    x, hidden = torch.randn(5, 4), torch.randn(5, 3)
-    inputs = nn.functional.linear(x, cell.weight_ih, cell.bias_ih)
-    gates = nn.functional.linear(hidden, cell.weight_hh, cell.bias_hh)
-    torch.testing.assert_close(gru_cell(inputs, gates, hidden), cell(x, hidden))
 
 
 def test_one_step_is_the_papers_equations():

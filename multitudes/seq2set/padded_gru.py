@@ -1,0 +1,132 @@
+"""A bidirectional GRU over padded texts whose lengths never leave the device.
+
+Packed sequences want lengths on the host, and launch kernels by them, so that no CUDA graph can be
+captured of them. Here both directions of a layer make a step together, one product and one cell,
+and texts that are over keep their state. The backward direction reads each text from its own end.
+Gradients are written out: weights get theirs in one product over all steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd import Function
+
+from multitudes.seq2set.gru_cell import CellInputs, advance, retreat
+
+
+def padded_gru(gru: nn.GRU, words: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """What `gru` gives for packed texts, up to rounding.
+
+    Parameters
+    ----------
+    gru : GRU
+        Bidirectional, with bias; its dropout between layers follows its mode.
+    words : (b, l, d)
+    lengths : int64 (b,)
+        Words of each text, from 1 to l.
+
+    Returns
+    -------
+    hidden : (b, l, 2 h)
+        0 at padding.
+    last : (b, 2 h)
+        The last layer's directions, each at its own end of the text.
+    """
+    n, n_words, _ = words.shape
+    times = torch.arange(n_words, device=words.device)[:, None]  # (l, 1)
+    active = times < lengths  # (l, b)
+    mirror = torch.where(active, lengths - 1 - times, times)  # (l, b)
+    x = words.transpose(0, 1)  # (l, b, d)
+    for layer in range(gru.num_layers):
+        if layer:
+            x = F.dropout(x, gru.dropout, gru.training)
+        states = _layer(gru, layer, x, mirror, active)  # (2, l, b, h), by steps
+        real = torch.where(active[:, :, None], states, 0.0)  # (2, l, b, h)
+        x = torch.cat([real[0], _mirrored(real[1], mirror)], dim=2)  # (l, b, 2 h)
+    last = states[:, -1].transpose(0, 1).reshape(n, -1)  # (b, 2 h)
+    return x.transpose(0, 1), last
+
+
+def _layer(gru: nn.GRU, layer: int, x: Tensor, mirror: Tensor, active: Tensor) -> Tensor:
+    """States (2, l, b, h) of both directions in the order of their steps; x is (l, b, d)."""
+    n_words, n, dim = x.shape
+    ways = (f"l{layer}", f"l{layer}_reverse")
+    of_input, of_state, input_bias, state_bias = (
+        torch.stack([getattr(gru, f"{name}_{way}") for way in ways])
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    )  # (2, 3 h, d), (2, 3 h, h), (2, 3 h), (2, 3 h)
+    both = torch.stack([x, _mirrored(x, mirror)]).view(2, n_words * n, dim)  # (2, l b, d)
+    inputs = torch.baddbmm(input_bias[:, None], both, of_input.transpose(1, 2))  # (2, l b, 3 h)
+    with torch.autocast(x.device.type, enabled=False):
+        states: Tensor = _Recurrence.apply(  # type: ignore[no-untyped-call]
+            inputs.view(2, n_words, n, -1), of_state.to(inputs.dtype), state_bias, active
+        )  # (2, l, b, h)
+    return states
+
+
+def _mirrored(x: Tensor, mirror: Tensor) -> Tensor:
+    """Each text of x (l, b, w) from its end, padding where it is; twice is as before."""
+    mirrored: Tensor = _Mirrored.apply(x, mirror)  # type: ignore[no-untyped-call]
+    return mirrored
+
+
+class _Mirrored(Function):
+    """Its own gradient, without a sum over places: places are swapped in pairs."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, mirror: Tensor) -> Tensor:
+        ctx.save_for_backward(mirror)
+        return x.gather(0, mirror[:, :, None].expand_as(x))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (mirror,) = ctx.saved_tensors
+        return grads[0].gather(0, mirror[:, :, None].expand_as(grads[0])), None
+
+
+class _Recurrence(Function):
+    """States (g, l, b, h) of GRUs side by side, from 0 on.
+
+    Takes inputs (g, l, b, 3 h), weight (g, 3 h, h), bias (g, 3 h), active bool (l, b).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, active: Tensor) -> Tensor:
+        n_groups, n_steps, n, _ = inputs.shape
+        size = weight.shape[2]
+        states = inputs.new_zeros((n_groups, n_steps + 1, n, size))
+        # In full precision: what is rounded off a state is missing in all later ones.
+        kind = torch.promote_types(inputs.dtype, torch.float32)
+        hidden = states.new_zeros((n_groups, n, size), dtype=kind)
+        gates = torch.empty_like(inputs)  # (g, l, b, 3 h)
+        transposed = weight.transpose(1, 2)  # (g, h, 3 h)
+        for t in range(n_steps):
+            torch.bmm(states[:, t], transposed, out=gates[:, t])
+            read = CellInputs(inputs[:, t], gates[:, t], bias, active[t])
+            advance(read, hidden, states[:, t + 1])
+        ctx.save_for_backward(inputs, weight, bias, active, gates, states)
+        return states[:, 1:]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, weight, bias, active, gates, states = ctx.saved_tensors
+        n_groups, n_steps, n, width = inputs.shape
+        size = weight.shape[2]
+        to_inputs, to_gates = torch.empty_like(inputs), torch.empty_like(gates)
+        kind = torch.promote_types(inputs.dtype, torch.float32)
+        grad = states.new_zeros((n_groups, n, size), dtype=kind)
+        later = torch.zeros_like(grad, dtype=inputs.dtype)  # (g, b, h): through the next gates
+        given = grads[0].contiguous()  # (g, l, b, h)
+        for t in reversed(range(n_steps)):
+            read = CellInputs(inputs[:, t], gates[:, t], bias, active[t])
+            retreat(read, states[:, t], grad, (later, given[:, t]), to_inputs[:, t], to_gates[:, t])
+            if t:
+                torch.bmm(to_gates[:, t], weight, out=later)
+        flat = to_gates.view(n_groups, n_steps * n, width)  # (g, l b, 3 h)
+        before = states[:, :-1].view(n_groups, n_steps * n, size)  # (g, l b, h)
+        to_weight = torch.bmm(flat.transpose(1, 2), before)  # (g, 3 h, h)
+        return to_inputs, to_weight, flat.sum(dim=1, dtype=kind).to(bias.dtype), None
