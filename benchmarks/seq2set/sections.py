@@ -3,8 +3,10 @@
     python -m benchmarks.seq2set.sections --compile graphs
 
 Generated texts and labels of about the size of eurlex-titles. Each part runs alone, a number of
-times in a row, on inputs of its own, so that the parts need not add up to a step of the training
-loop, which also draws batches, clips gradients and updates weights.
+times in a row, on inputs of its own; with ``--compile graphs`` only whole steps are captured, so
+that the parts then tell how many kernels are launched, not how long they take in a step. The
+training loop also draws batches, clips gradients and updates weights. Operations are those of
+torch, forwards and backwards: they are counted without a GPU, too.
 """
 
 from __future__ import annotations
@@ -13,27 +15,33 @@ import argparse
 import json
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.report import show
 from multitudes.encoder.tokens import TokenRows
-from multitudes.seq2set.fitting import FitConfig, step_terms
+from multitudes.seq2set import padded_gru
 from multitudes.seq2set.label_vectors import StartVectors
 from multitudes.seq2set.loss_config import SetLossConfig
+from multitudes.seq2set.losses import transport
 from multitudes.seq2set.matching import Matcher
 from multitudes.seq2set.network import SeqNetwork, TrainingBatch
 from multitudes.seq2set.network_config import NetworkConfig
 from multitudes.seq2set.presets import seq2set_preset
 from multitudes.seq2set.text_encoder import Memory
+from multitudes.seq2set.training_step import BatchTerms, TrainingStep
 from multitudes.seq2set.word_batches import on_device, word_batch
 
 NAMES = ("seq2seq", "seq2seq+lc", "sgm", "bm", "bm+lc", "bm+ot", "otseq2set")
+ONE_KERNEL = ((padded_gru, "advance"), (padded_gru, "retreat"), (transport, "transport_plans"))
+NO_KERNEL = ("detach", "empty", "_unsafe_view", "new_empty", "lift_fresh")
 
 
 def main() -> None:
@@ -49,14 +57,17 @@ def main() -> None:
     given = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     found = {name: sections(name, given, device) for name in given.contestants}
-    columns = list(next(iter(found.values())))
-    rows = [[name, *(f"{one[c]:.2f}" for c in columns)] for name, one in found.items()]
-    show(f"milliseconds, {device}, compile={given.compile}", ["", *columns], rows)
+    for what in ("milliseconds", "operations"):
+        columns = list(next(iter(found.values()))[what])
+        rows = [[name, *(f"{one[what][c]:g}" for c in columns)] for name, one in found.items()]
+        show(f"{what}, {device}, compile={given.compile}", ["", *columns], rows)
     print(json.dumps(found))
 
 
-def sections(name: str, given: argparse.Namespace, device: torch.device) -> dict[str, float]:
-    """Milliseconds of each part of one contestant's step."""
+def sections(
+    name: str, given: argparse.Namespace, device: torch.device
+) -> dict[str, dict[str, float]]:
+    """Milliseconds and operations of each part of one contestant's step."""
     preset = seq2set_preset(name)
     config = replace(preset.network or NetworkConfig(), compile=given.compile)
     loss = replace(preset.loss or SetLossConfig(), scheme="all")
@@ -70,9 +81,6 @@ def sections(name: str, given: argparse.Namespace, device: torch.device) -> dict
     network = SeqNetwork(start, n_steps=given.steps, config=config).to(device).train()
     optimiser = torch.optim.AdamW(network.parameters(), fused=device.type == "cuda")
     fixed = Fixed(network, batch)
-    fit = FitConfig.__new__(FitConfig)  # only what a step reads
-    for field, value in (("network", config), ("loss", loss), ("objective", preset.objective)):
-        object.__setattr__(fit, field, value)
 
     def encode() -> Tensor:
         return _sum(network.encode(batch.words))
@@ -82,29 +90,60 @@ def sections(name: str, given: argparse.Namespace, device: torch.device) -> dict
         return network.decode(fixed.memory, fed).states.sum()
 
     def lose() -> Tensor:
-        network.forward = fixed.decoded
-        try:
-            return step_terms(network, batch, fit, matcher)["loss"]
-        finally:
-            del network.forward
+        return terms.of_states(fixed.states, batch.targets)["loss"]
 
     def whole() -> Tensor:
-        loss = step_terms(network, batch, fit, matcher)["loss"]
-        return loss
+        return step(batch)["loss"]
 
     with Matcher("all") as matcher:
+        terms = BatchTerms(network, matcher, objective=preset.objective, loss=loss)
+        step = TrainingStep(terms)
         parts: dict[str, Callable[[], Tensor]] = {
             "encoder": encode, "decoder": decode, "loss": lose, "step": whole,
         }  # fmt: skip
+        counts = {part: operations(made, network) for part, made in parts.items()}
         times = {part: milliseconds(made, network, given.rounds) for part, made in parts.items()}
 
         def update() -> None:
             torch.nn.utils.clip_grad_norm_(network.parameters(), 8.0)
             optimiser.step()
 
-        (whole()).backward()
+        whole().backward()
         times["update"] = milliseconds(update, network, given.rounds, backward=False)
-    return times
+    return {"milliseconds": times, "operations": counts}
+
+
+class Operations(TorchDispatchMode):
+    """Counts the operations of torch that compute something; views do not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = 0
+
+    def once(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The same function, counted as one operation."""
+
+        def counted(*arguments: Any, **options: Any) -> Any:
+            before = self.n
+            result = function(*arguments, **options)
+            self.n = before + 1
+            return result
+
+        return counted
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.n += not (func.is_view or func.__name__.startswith(NO_KERNEL))
+        return func(*args, **(kwargs or {}))
+
+
+def operations(run: Callable[[], Tensor], network: SeqNetwork) -> int:
+    """Of a run and its gradients; what is one kernel on a GPU counts as one."""
+    with Operations() as seen, ExitStack() as undo, precision(network):
+        for module, name in ONE_KERNEL:
+            undo.enter_context(patch.object(module, name, seen.once(getattr(module, name))))
+        run().backward()
+    network.zero_grad()
+    return seen.n
 
 
 class Fixed:
@@ -121,10 +160,6 @@ class Fixed:
         with torch.no_grad(), precision(network):
             decoded = network.decoder.forward(*self.memory)
         self.states = decoded.states.detach().requires_grad_()
-        self.labels = decoded.labels
-
-    def decoded(self, *_: Any) -> Any:
-        return type("Decoded", (), {"states": self.states, "labels": self.labels})
 
 
 def made_batch(

@@ -6,28 +6,22 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Literal
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from multitudes.config import Config
 from multitudes.encoder.sampling.prefetch import prefetched
 from multitudes.encoder.tokens import TokenRows
 from multitudes.seq2set.decoding_config import DecodingConfig
 from multitudes.seq2set.loss_config import SetLossConfig
-from multitudes.seq2set.losses import sequence_loss, set_generation_loss
 from multitudes.seq2set.matching import Matcher
 from multitudes.seq2set.network import SeqNetwork, TrainingBatch
 from multitudes.seq2set.network_config import NetworkConfig
 from multitudes.seq2set.targets import TargetRows
+from multitudes.seq2set.training_step import BatchTerms, Objective, TrainingStep
 from multitudes.seq2set.word_batches import BatchConfig, epoch_rows, on_device, word_batch
 from multitudes.seq2set.words_config import WordsConfig
 from multitudes.training import Batches, Checkpoint, History, TrainingConfig, train
-
-Objective = Literal["set", "sequence"]
-Terms = Mapping[str, Tensor]
 
 # Section 3.4: Adam without decay, a cosine by epochs, gradients clipped at 8.
 PAPER_TRAINING = TrainingConfig(
@@ -90,6 +84,7 @@ def fit_network(
     if checkpoint is not None:
         saved = Checkpoint(checkpoint, {"data": texts.digest(), **config.to_dict()})
     with Matcher(config.loss.scheme) as matcher:
+        terms = BatchTerms(network, matcher, objective=config.objective, loss=config.loss)
         return train(
             network,
             Batches(
@@ -97,7 +92,7 @@ def fit_network(
                 per_epoch=-(-len(lengths) // size),
                 n_instances=len(lengths),
             ),
-            lambda batch: step_terms(network, batch, config, matcher),
+            TrainingStep(terms),
             config=config.training,
             validate=validate,
             checkpoint=saved,
@@ -127,43 +122,4 @@ def draw(
         )
         for rows in batches[start:]
     )
-    # Another thread's pinning of memory would break the capture of a graph.
-    return prefetched(made, 0 if config.network.compile == "graphs" else settings.prefetch)
-
-
-def step_terms(
-    network: SeqNetwork, batch: TrainingBatch, config: FitConfig, matcher: Matcher
-) -> Terms:
-    """Loss terms of a batch: of sets with the network's own labels fed, of sequences the true."""
-    output = network.decoder.output.layer
-    if config.objective == "set":
-        states = network(batch.words).states  # (b, N, w)
-        return set_generation_loss(
-            states,
-            batch.targets,
-            output,
-            empty=network.empty,
-            matcher=matcher,
-            embeddings=network.label_embeddings,
-            config=config.loss,
-        )
-    states = network(batch.words, batch.targets).states  # (b, N, w)
-    excluded = None
-    if config.network.masked_softmax:
-        excluded = fed_before(batch.targets, network.empty)  # (b, N, N)
-    loss = sequence_loss(
-        states,
-        batch.targets,
-        output,
-        excluded=excluded,
-        labels_at_once=config.loss.labels_at_once,
-    )
-    return {"loss": loss}
-
-
-def fed_before(targets: Tensor, empty: int) -> Tensor:
-    """The labels (b, N, N) that came before each step, -1 for none; of targets (b, N)."""
-    n_steps = targets.shape[1]
-    earlier = torch.ones(n_steps, n_steps, device=targets.device).tril(-1).bool()  # (N, N)
-    labels = torch.where(targets == empty, -1, targets)  # (b, N)
-    return torch.where(earlier, labels[:, None], -1)  # (b, N, N)
+    return prefetched(made, settings.prefetch)

@@ -93,7 +93,7 @@ class Matcher:
         n_steps, width = probabilities.shape[1:]
         check_room(width, n_steps)
         gain = probabilities.detach().to(torch.float32)  # (b, N, m)
-        if runs_triton(gain) and n_steps <= MAX_STEPS_ON_DEVICE and not self.on_host:
+        if self.stays_on(gain, n_steps):
             # Here, because Triton may not be installed.
             from multitudes.seq2set.device_matching import match_on_device
 
@@ -106,6 +106,10 @@ class Matcher:
             steps = torch.from_numpy(self.solve(used.cpu().numpy(), n_targets.cpu().numpy()))
             return Pending(steps.to(gain.device), gain.device)
         return Pending(self._solve_later(used, n_targets), gain.device)
+
+    def stays_on(self, like: Tensor, n_steps: int) -> bool:
+        """Whether batches on the device of `like` are matched there, without a look at values."""
+        return runs_triton(like) and n_steps <= MAX_STEPS_ON_DEVICE and not self.on_host
 
     def _solve_later(self, gain: Tensor, n_targets: Tensor) -> Future[Steps]:
         """Solve gains (b, m, N) in a thread once they are copied from the device."""

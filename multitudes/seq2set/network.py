@@ -108,7 +108,7 @@ class SeqNetwork(nn.Module):
         no_repeat: bool = False,
         until: Until | None = None,
     ) -> Decoded:
-        """The decoder's steps; those of training are compiled or captured if so set."""
+        """The decoder's steps; those of training are compiled if so set."""
         if self.training and until is None and not no_repeat:
             return self.unrolling(self.decoder, memory, targets)
         return self.decoder.forward(*memory, targets, no_repeat=no_repeat, until=until)

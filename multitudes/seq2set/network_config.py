@@ -41,8 +41,8 @@ class NetworkConfig(Config):
     )
     compile: Literal["off", "on", "graphs"] = setting(
         "off",
-        "Run the decoder's steps in training compiled (torch.compile: slow to start), or captured "
-        "as CUDA graphs.",
+        "Training: compile the decoder's steps (torch.compile: slow to start), or capture all of a "
+        "step as a CUDA graph.",
     )
 
     def __post_init__(self) -> None:

@@ -24,7 +24,6 @@ from multitudes.seq2set.decoding_config import DecodingConfig
 from multitudes.seq2set.fitting import (
     PAPER_TRAINING,
     FitConfig,
-    Objective,
     TrainingTexts,
     fit_network,
 )
@@ -35,6 +34,7 @@ from multitudes.seq2set.network_config import NetworkConfig
 from multitudes.seq2set.network_state import network_from_state, network_state
 from multitudes.seq2set.prediction import Predictor, Validation
 from multitudes.seq2set.targets import TargetRows, target_rows
+from multitudes.seq2set.training_step import Objective
 from multitudes.seq2set.vocabulary import WordVocabulary
 from multitudes.seq2set.word_batches import BatchConfig
 from multitudes.seq2set.words_config import WordsConfig
@@ -194,20 +194,13 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
             )
         if self.order not in ORDERS:
             raise ConfigError(f"order must be one of {list(ORDERS)}, got {self.order!r}")
-        network, training = self.network or NetworkConfig(), self.training or PAPER_TRAINING
-        if network.compile == "graphs" and training.accumulate > 1:
-            raise ConfigError(
-                f"compile='graphs' and accumulate={training.accumulate} do not go together: a "
-                "captured graph writes each batch's gradients to one place; use compile='on' or "
-                "accumulate=1"
-            )
         return FitConfig(
             words=self.words or WordsConfig(),
-            network=network,
+            network=self.network or NetworkConfig(),
             loss=self.loss or SetLossConfig(),
             batches=self.batches or BatchConfig(),
             decoding=self.decoding or DecodingConfig(),
-            training=replace(training, seed=self.seed),
+            training=replace(self.training or PAPER_TRAINING, seed=self.seed),
             objective=self.objective,
             order=self.order,
         )

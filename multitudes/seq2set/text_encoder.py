@@ -90,7 +90,7 @@ class TextEncoder(nn.Module):
         return Memory(torch.cat(values, dim=1), _bias(masks), state)
 
     def _packed_gru(self, words: Tensor, batch: WordBatch) -> tuple[Tensor, Tensor]:
-        """Hidden states (b, l, 2 * hidden), 0 at padding, and those at both ends (b, 2 * hidden)."""
+        """Hidden states (b, l, 2 * hidden), 0 at padding, and at both ends (b, 2 * hidden)."""
         packed = pack_padded_sequence(words, batch.host_lengths, batch_first=True)
         packed, last = self.gru(packed)
         hidden, _ = pad_packed_sequence(packed, batch_first=True, total_length=words.shape[1])

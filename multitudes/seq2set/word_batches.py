@@ -11,6 +11,7 @@ from torch import Tensor
 
 from multitudes.config import Config, setting
 from multitudes.encoder.tokens import TokenRows
+from multitudes.seq2set.graph_capture import capturing
 from multitudes.seq2set.vocabulary import PADDING
 from multitudes.types import IntArray
 
@@ -78,7 +79,8 @@ def on_device(array: IntArray, device: torch.device | str) -> Tensor:
     tensor = torch.from_numpy(np.ascontiguousarray(array, np.int64))
     if torch.device(device).type != "cuda":
         return tensor.to(device)
-    return tensor.pin_memory().to(device, non_blocking=True)
+    with capturing:
+        return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def epoch_rows(lengths: IntArray, *, batch_size: int, seed: int, epoch: int) -> list[IntArray]:

@@ -12,11 +12,11 @@ from sklearn.base import clone
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.metrics import set_scores
 from multitudes.seq2set.decoding_config import DecodingConfig
-from multitudes.seq2set.fitting import fed_before
 from multitudes.seq2set.loss_config import SetLossConfig
 from multitudes.seq2set.network_config import NetworkConfig
 from multitudes.seq2set.otseq2set import OTSeq2Set
 from multitudes.seq2set.presets import PRESETS, seq2set_preset
+from multitudes.seq2set.training_step import BatchTerms
 from multitudes.seq2set.word_batches import BatchConfig
 from multitudes.seq2set.words_config import WordsConfig
 from multitudes.store import read_state, save
@@ -159,10 +159,8 @@ def test_a_stopped_training_ends_as_if_it_had_not_stopped(data, tmp_path, monkey
             raise KeyboardInterrupt
         return original(*arguments, **options)
 
-    import multitudes.seq2set.fitting as fitting
-
-    original = fitting.step_terms
-    monkeypatch.setattr(fitting, "step_terms", stop)
+    original = BatchTerms.forward
+    monkeypatch.setattr(BatchTerms, "forward", stop)
     with pytest.raises(KeyboardInterrupt):
         made(training=short, network=network).fit(*data, checkpoint=tmp_path)
     resumed = made(training=short, network=network).fit(*data, checkpoint=tmp_path)
@@ -232,9 +230,6 @@ def test_bad_input(data):
         made(objective="list").fit(texts, Y)
     with pytest.raises(ConfigError, match="order must be one of"):
         made(order="rare").fit(texts, Y)
-    graphs = {"network": dataclasses.replace(small(), compile="graphs")}
-    with pytest.raises(ConfigError, match="compile='graphs' and accumulate=2 do not go together"):
-        made(**graphs, training=dataclasses.replace(QUICK, accumulate=2)).fit(texts, Y)
     with pytest.raises(ConfigError, match="top_k must be a whole number"):
         made(training=dataclasses.replace(QUICK, epochs=1)).fit(texts, Y).predict(texts, top_k=0)
     with pytest.raises(ConfigError, match=r"heads must divide the 48 channels"):
@@ -254,9 +249,3 @@ def test_presets_are_unfitted_models(name):
 def test_unknown_preset():
     with pytest.raises(ConfigError, match="did you mean 'seq2seq'"):
         seq2set_preset("seq2sec")
-
-
-def test_fed_before():
-    targets = torch.tensor([[2, 0, 9, -1]])
-    expected = [[-1, -1, -1, -1], [2, -1, -1, -1], [2, 0, -1, -1], [2, 0, -1, -1]]
-    assert fed_before(targets, empty=9)[0].tolist() == expected

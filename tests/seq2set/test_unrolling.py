@@ -12,20 +12,15 @@ from .tiny import network, words
 
 SGM = {"global_embedding": True, "masked_softmax": True}
 TARGETS = torch.tensor([[1, 3, 7]] * 4)
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
-def gradients(net, targets, *, precision=None, device="cpu"):
+def gradients(net, targets, *, precision=None):
     """Of a loss, by parameter's name."""
     net.zero_grad()
-    batch = words()
-    if device != "cpu":
-        batch = type(batch)(batch.ids.to(device), batch.lengths.to(device), batch.host_lengths)
-        targets = None if targets is None else targets.to(device)
     enabled = precision is not None
-    with torch.autocast(device, dtype=precision or torch.bfloat16, enabled=enabled):
-        states = net(batch, targets).states
-        wanted = torch.tensor([[[1, 2]]], device=device).expand(4, -1, -1)
+    with torch.autocast("cpu", dtype=precision or torch.bfloat16, enabled=enabled):
+        states = net(words(), targets).states
+        wanted = torch.tensor([[[1, 2]]]).expand(4, -1, -1)
         label_softmax(states, net.decoder.output.layer, wanted)[0].sum().backward()
     return {name: p.grad for name, p in net.named_parameters()}
 
@@ -69,18 +64,3 @@ def test_copies_leave_compiled_code_behind():
     net = network(compile="on")
     net.unrolling._made["key"] = lambda: None
     assert copy.deepcopy(net).unrolling._made == {}
-
-
-@needs_cuda
-@pytest.mark.parametrize("settings", [{}, {"bottleneck": 5}, SGM])
-@pytest.mark.parametrize("precision", [None, torch.bfloat16])
-@pytest.mark.parametrize("targets", [None, TARGETS])
-def test_graphs_are_the_same_on_a_gpu(settings, precision, targets):
-    plain = network(n_steps=3, scale=2.0, **settings).train().cuda()
-    captured = network(n_steps=3, scale=2.0, compile="graphs", **settings).train().cuda()
-    expected = gradients(plain, targets, precision=precision, device="cuda")
-    for _ in range(3):  # captured once, then replayed
-        found = gradients(captured, targets, precision=precision, device="cuda")
-        for name, gradient in found.items():
-            torch.testing.assert_close(gradient, expected[name], rtol=2e-2, atol=1e-3)
-    assert len(captured.unrolling._made) == 1

@@ -1,0 +1,232 @@
+"""A training step: what it gives, and that capturing it changes nothing."""
+
+import numpy as np
+import pytest
+import torch
+
+from multitudes.encoder.sampling.prefetch import prefetched
+from multitudes.errors import TrainingError
+from multitudes.seq2set import graph_capture
+from multitudes.seq2set.graph_capture import CapturedGradients
+from multitudes.seq2set.loss_config import SetLossConfig
+from multitudes.seq2set.losses import sequence_loss
+from multitudes.seq2set.matching import Matcher
+from multitudes.seq2set.network import TrainingBatch
+from multitudes.seq2set.training_step import BatchTerms, TrainingStep, fed_before
+from multitudes.seq2set.word_batches import on_device, word_batch
+
+from .tiny import N_LABELS, network, token_rows
+
+SGM = {"global_embedding": True, "masked_softmax": True}
+VARIANTS = [{}, {"bottleneck": 5}, {"convolution": False, "layers": 1}, SGM]
+LENGTHS = [(9, 6, 3, 1), (8, 8, 2, 2), (5, 4, 3, 2), (16, 3, 3, 1)]  # padded to 16, 8, 8, 16
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+def batch(number=0, *, device="cpu", n_steps=3):
+    """Texts and their labels; the end symbol is the empty label."""
+    rng = np.random.default_rng(number)
+    lengths = LENGTHS[number % len(LENGTHS)]
+    targets = np.full((len(lengths), n_steps), -1)
+    for row in targets:
+        count = rng.integers(1, n_steps + 1)
+        row[:count] = rng.choice(N_LABELS, count, replace=False)
+    words = word_batch(token_rows(lengths, seed=number), round_up_to=8, device=device)
+    return TrainingBatch(words, on_device(targets, device))
+
+
+def step_of(net, objective):
+    return TrainingStep(BatchTerms(net, Matcher(), objective=objective, loss=SetLossConfig()))
+
+
+def results(step, given, *, precision=None, scale=1.0):
+    """Terms, and gradients by parameter's name."""
+    net = step.terms.network
+    net.zero_grad()
+    enabled = precision is not None
+    device = given.targets.device.type
+    with torch.autocast(device, precision or torch.bfloat16, enabled=enabled):
+        terms = step(given)
+    (scale * terms["loss"]).backward()
+    found = {name: p.grad.clone() for name, p in net.named_parameters() if p.grad is not None}
+    return {name: float(term.detach()) for name, term in terms.items()}, found
+
+
+def assert_same(found, expected, **near):
+    assert found[0] == pytest.approx(expected[0], rel=near.get("rtol", 1e-4))
+    assert list(found[0]) == list(expected[0])
+    torch.testing.assert_close(found[1], expected[1], **near)
+
+
+@pytest.fixture
+def replayed(monkeypatch):
+    """Graphs that are run anew instead of replayed: the rest of capturing, without a GPU."""
+
+    def record(compute, device, pool):
+        compute()
+        return compute
+
+    monkeypatch.setattr(graph_capture, "record", record)
+    monkeypatch.setattr(TrainingStep, "captures", lambda self, batch: True)
+
+
+@pytest.mark.parametrize("objective", ["set", "sequence"])
+@pytest.mark.parametrize("settings", VARIANTS)
+def test_captured_is_as_plain(replayed, monkeypatch, objective, settings):
+    captured = step_of(network(3, scale=2.0, compile="graphs", **settings).train(), objective)
+    plain = step_of(network(3, scale=2.0, **settings).train(), objective)
+    for number in [0, 1, 2, 3, 0]:
+        monkeypatch.setattr(TrainingStep, "captures", lambda self, batch: self is captured)
+        found, expected = (results(step, batch(number), scale=3.0) for step in (captured, plain))
+        assert_same(found, expected, rtol=1e-4, atol=1e-4)
+    assert len(captured.captured) == 2  # lengths 8 and 16
+
+
+@pytest.mark.parametrize("objective", ["set", "sequence"])
+def test_captured_is_as_plain_under_autocast(replayed, monkeypatch, objective):
+    captured, plain = (
+        step_of(network(3, scale=2.0, compile="graphs").train(), objective) for _ in range(2)
+    )
+    monkeypatch.setattr(TrainingStep, "captures", lambda self, batch: self is captured)
+    for number in [1, 3]:
+        found, expected = (
+            results(step, batch(number), precision=torch.bfloat16) for step in (captured, plain)
+        )
+        assert_same(found, expected, rtol=2e-2, atol=5e-3)
+    results(captured, batch(1))
+    assert len(captured.captured) == 3  # in another precision it is another graph
+
+
+def test_gradients_of_several_batches_add_up(replayed):
+    step = step_of(network(3, scale=2.0, compile="graphs").train(), "sequence")
+    singles = [results(step, batch(number))[1] for number in (1, 3)]
+    step.terms.network.zero_grad()
+    for number in (1, 3):
+        step(batch(number))["loss"].backward()
+    for name, p in step.terms.network.named_parameters():
+        torch.testing.assert_close(p.grad, singles[0][name] + singles[1][name])
+
+
+def test_gradients_that_were_overwritten_are_refused(replayed):
+    step = step_of(network(3, compile="graphs").train(), "sequence")
+    loss = step(batch(0))["loss"]
+    step(batch(1))
+    with pytest.raises(TrainingError, match="were overwritten by a later step"):
+        loss.backward()
+
+
+def test_graphs_of_weights_that_moved_are_forgotten(replayed):
+    step = step_of(network(3, compile="graphs").train(), "sequence")
+    results(step, batch(0))
+    net = step.terms.network
+    net.decoder.labels.weight.data = net.decoder.labels.weight.data.clone()
+    found = results(step, batch(3))
+    assert len(step.captured) == 1
+    assert_same(found, results(step_of(network(3).train(), "sequence"), batch(3)))
+
+
+def test_frozen_words_have_no_gradient(replayed):
+    net = network(3, compile="graphs").train()
+    net.encoder.words.weight.requires_grad_(False)
+    found = results(step_of(net, "set"), batch(0))[1]
+    assert "encoder.words.weight" not in found
+    assert "decoder.labels.weight" in found
+
+
+def test_nothing_is_captured_on_a_cpu():
+    step = step_of(network(3, compile="graphs").train(), "set")
+    assert not step.captures(batch(0))
+    results(step, batch(0))
+    assert len(step.captured) == 0
+
+
+def test_terms_of_a_sequence_are_its_cross_entropy():
+    net = network(3).train()
+    given = batch(0)
+    states = net(given.words, given.targets).states
+    expected = sequence_loss(states, given.targets, net.decoder.output.layer)
+    terms = step_of(net, "sequence")(given)
+    assert list(terms) == ["loss"]
+    torch.testing.assert_close(terms["loss"], expected)
+
+
+def test_fed_before():
+    targets = torch.tensor([[2, 0, 9, -1]])
+    expected = [[-1, -1, -1, -1], [2, -1, -1, -1], [2, 0, -1, -1], [2, 0, -1, -1]]
+    assert fed_before(targets, empty=9)[0].tolist() == expected
+
+
+# ---------------------------------------------------------------------- on a GPU
+
+
+@needs_cuda
+@pytest.mark.parametrize("settings", VARIANTS)
+@pytest.mark.parametrize("precision", [None, torch.bfloat16])
+@pytest.mark.parametrize("objective", ["set", "sequence"])
+def test_graphs_give_the_same_on_a_gpu(objective, precision, settings):
+    captured, plain = (
+        step_of(network(3, scale=2.0, compile=how, **settings).train().cuda(), objective)
+        for how in ("graphs", "graphs")
+    )
+    plain.captures = lambda batch: False
+    for number in [0, 1, 2, 3, 0, 3]:  # captured once for each shape, then replayed
+        given = batch(number, device="cuda")
+        found, expected = (
+            results(step, given, precision=precision, scale=3.0) for step in (captured, plain)
+        )
+        assert_same(found, expected, rtol=2e-2, atol=2e-3)
+    assert len(captured.captured) == 2
+
+
+@needs_cuda
+def test_graphs_learn_as_plain_steps_do_on_a_gpu():
+    ends = []
+    for how in ("graphs", "off"):
+        net = network(3, scale=2.0, compile=how).train().cuda()
+        step = step_of(net, "sequence")
+        optimiser = torch.optim.AdamW(net.parameters(), lr=1e-2, weight_decay=0.0)
+        for number in range(12):
+            step(batch(number % 4, device="cuda"))["loss"].backward()
+            optimiser.step()
+            optimiser.zero_grad()
+        ends.append(
+            [float(step(batch(number, device="cuda"))["loss"].detach()) for number in range(4)]
+        )
+    assert ends[0] == pytest.approx(ends[1], rel=2e-2)
+
+
+@needs_cuda
+def test_dropout_differs_between_replays_and_follows_the_seed():
+    step = step_of(network(3, compile="graphs", dropout=0.5).train().cuda(), "sequence")
+    given = batch(0, device="cuda")
+    runs = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        runs.append([float(step(given)["loss"].detach()) for _ in range(4)])
+    assert len(set(runs[0])) == 4
+    assert runs[0] == runs[1]  # the first run captured, which drew random numbers of its own
+
+
+@needs_cuda
+def test_batches_are_made_ahead_while_graphs_are_captured():
+    step = step_of(network(3, scale=2.0, compile="graphs").train().cuda(), "set")
+    made = (batch(number, device="cuda") for number in range(24))
+    losses = [results(step, given)[0]["loss"] for given in prefetched(made, 4)]
+    plain = step_of(network(3, scale=2.0).train().cuda(), "set")
+    expected = [results(plain, batch(number, device="cuda"))[0]["loss"] for number in range(24)]
+    assert losses == pytest.approx(expected, rel=1e-2)
+
+
+@needs_cuda
+def test_further_shapes_share_memory():
+    net = network(3, compile="graphs", hidden=256, convolution=False).train().cuda()
+    captured = CapturedGradients(step_of(net, "sequence").terms)
+    used = []
+    for width in (64, 32, 16, 8):
+        rows = token_rows([width] * 64)
+        words = word_batch(rows, device="cuda")
+        targets = torch.zeros((64, 3), dtype=torch.int64, device="cuda")
+        captured(words.ids, words.lengths, targets)["loss"].backward()
+        torch.cuda.synchronize()
+        used.append(torch.cuda.memory_reserved())
+    assert used[-1] < 1.5 * used[0]
