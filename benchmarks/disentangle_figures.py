@@ -19,6 +19,7 @@ from multitudes.errors import require
 P5 = KS.index(5)
 COLOURS = {"easy": "#56a3d9", "medium": "#2b6a99", "hard": "#c44e2b"}
 MARKERS = {"easy": "o", "medium": "s", "hard": "^"}
+LONGEST_BESIDE = 28  # characters of a name beside the panels
 
 
 def draw(sets: dict[str, Any], folder: Path) -> list[Path]:
@@ -106,9 +107,13 @@ def bars(axes: Any, x: list[float], y: list[float], margins: list[Any], **style:
 
 
 def explain(figure: Any, axes: Any, title: str | None) -> None:
-    """A legend beside the panels, where it hides nothing."""
+    """A legend where it hides nothing: beside the panels, or under them if names are long."""
     handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside right upper", title=title, frameon=False, fontsize=9)
+    is_long = max(map(len, names), default=0) > LONGEST_BESIDE
+    place = "outside lower left" if is_long else "outside right upper"
+    if is_long:
+        figure.set_figheight(figure.get_figheight() + 0.2 * len(names))
+    figure.legend(handles, names, loc=place, title=title, frameon=False, fontsize=9)
 
 
 def panels_for(sets: dict[str, Any]) -> tuple[Any, list[Any]]:

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.prime.arguments import add_common, load, model_for, store
-from benchmarks.prime.contestants import GROUPS, LITE, TABLE_2
+from benchmarks.prime.contestants import GROUPS, LITE, TABLE_2, XR_LINEAR_OVER
 from benchmarks.prime.folder_in_parts import save_encoder
 from benchmarks.prime.measure import KS, matrix_rate, train_and_measure
 from benchmarks.prime.problem import Problem, prepare
-from benchmarks.report import show
+from benchmarks.report import RESULTS, show
 from multitudes import progress
 
 VALIDATION = 5_000
@@ -49,7 +49,7 @@ def main() -> None:
                 found = {"matrix_rate_tflops": tflops, "runs": runs}
                 store("prime", arguments, problem, found)
     table(problem, runs)
-    print(json.dumps(summary(runs)))
+    print(json.dumps(summary(runs) | trees(problem.name)))
 
 
 def parse() -> argparse.Namespace:
@@ -109,6 +109,13 @@ def summary(runs: dict[str, Any]) -> dict[str, Any]:
         speeds = ("steps_per_second", "instances_per_second", "mfu", "peak_gb")
         found |= {"prime_r100": best["R@100"], **{s: best.get(s) for s in speeds}}
     return found
+
+
+def trees(data: str) -> dict[str, float]:
+    """P@1 of XR-Linear, from the stored results of `benchmarks.prime.with_features`."""
+    path = RESULTS / f"prime-{data}-features.json"
+    runs = json.loads(path.read_text())["runs"] if path.exists() else {}
+    return {f"{XR_LINEAR_OVER[name]}_p1": run["P@1"] for name, run in runs.items()}
 
 
 if __name__ == "__main__":

@@ -46,6 +46,13 @@ GROUPS: dict[str, list[str]] = {
 }
 WITH_CLASSIFIER = "-w"
 
+# What `benchmarks.prime.with_features` trains XR-Linear on, and what it is called in a summary.
+XR_LINEAR_OVER = {
+    "TF-IDF": "xrlinear",
+    "embeddings": "xrlinear_embeddings",
+    "both": "xrlinear_with_embeddings",
+}
+
 
 def contestant(
     name: str,

@@ -62,6 +62,7 @@ def draw_one(runs: dict[str, Any], names: list[str], path: Path) -> Path:
             axes.plot(epochs, 100 * np.mean(values, axis=0), color=colour, marker=".", label=label)
         axes.set_title(metric, fontsize=10)
         axes.set_xlabel("epoch")
+        axes.xaxis.get_major_locator().set_params(integer=True)
     panels[0].set_ylabel("on instances kept aside, %")
     explain(figure, panels[0], title=None)
     return saved(figure, path)

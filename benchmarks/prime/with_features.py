@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.machine import describe
+from benchmarks.prime.contestants import XR_LINEAR_OVER
 from benchmarks.prime.folder_in_parts import whole_folder
 from benchmarks.report import show
 from multitudes import progress
@@ -33,7 +34,6 @@ from multitudes.scores import remove_pairs
 
 KS = (1, 3, 5)
 DEEPEST = 100
-KINDS = {"TF-IDF": "xrlinear", "embeddings": "embeddings", "both": "xrlinear_with_embeddings"}
 NAMES = [f"{kind}@{k}" for kind in ("P", "PSP") for k in KS] + [f"R@{DEEPEST}"]
 
 
@@ -63,7 +63,7 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / f"{given.data.name}-features.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
-    print(json.dumps({f"{KINDS[name]}_p1": run["P@1"] for name, run in runs.items()}))
+    print(json.dumps({f"{XR_LINEAR_OVER[name]}_p1": run["P@1"] for name, run in runs.items()}))
 
 
 def compare(train: Dataset, test: Dataset, given: argparse.Namespace) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def compare(train: Dataset, test: Dataset, given: argparse.Namespace) -> dict[st
         for one, other in zip(tfidf, dense, strict=True)
     ]
     alone = [sp.csr_array(part) for part in dense]
-    kinds = dict(zip(KINDS, (tfidf, alone, both), strict=True))
+    kinds = dict(zip(XR_LINEAR_OVER, (tfidf, alone, both), strict=True))
     return {name: one_run(*X, train, test) for name, X in kinds.items()}
 
 

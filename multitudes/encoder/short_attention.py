@@ -147,7 +147,7 @@ def _launch(kernel: Any, tensors: list[torch.Tensor], max_length: int, p: float)
         D=head_size,
         BLOCK=block,
         DROPOUT=p > 0,
-        num_warps=1 if block <= 32 else 4,
+        num_warps={16: 1, 32: 1, 64: 4}.get(block, 8),  # more spill registers, fewer too
     )
 
 
