@@ -19,6 +19,7 @@ import torch
 from benchmarks.report import show
 from multitudes.encoder.packed_bert import Shape, padded_attention
 from multitudes.encoder.short_attention import short_attention
+from multitudes.encoder.tokens import TILES
 
 HEADS, HEAD_SIZE, DROPOUT = 12, 32, 0.1
 
@@ -47,10 +48,13 @@ def measured(longest: int, given: argparse.Namespace) -> dict[str, float]:
     qkv = torch.randn(n_tokens, 3, HEADS, HEAD_SIZE, **on_card).requires_grad_()
     ends = torch.from_numpy(offsets).to("cuda", torch.int32)
     places = [torch.from_numpy(array).cuda() for array in (texts, positions)]
+    tiles = np.searchsorted(TILES, lengths)
+    by_length = torch.from_numpy(np.argsort(tiles, kind="stable")).to("cuda", torch.int32)
+    counts = np.bincount(tiles, minlength=len(TILES)).tolist()
     seeds = torch.zeros(1, dtype=torch.int64, device="cuda")
     shape = Shape(HEADS, 1e-12, 0.0, DROPOUT, longest, in_triton=False)
     ways = {
-        "ours": lambda: short_attention(qkv, ends, seeds, longest, DROPOUT),
+        "ours": lambda: short_attention(qkv, ends, by_length, seeds, counts, DROPOUT),
         "padded": lambda: padded_attention(qkv, given.texts, *places, shape),
     }
     times = {name: milliseconds(run, qkv, given.rounds) for name, run in ways.items()}

@@ -17,7 +17,7 @@ from multitudes.encoder.behind_attention import (
     behind_attention,
     compiled_behind_attention,
 )
-from multitudes.encoder.tokens import PackedTokens
+from multitudes.encoder.tokens import TILES, PackedTokens
 
 SUPPORTED = ("BertModel",)
 
@@ -92,7 +92,7 @@ def _compute_type(model: Any, device: torch.device) -> torch.dtype:
 
 def _in_triton(device: torch.device, kind: torch.dtype, config: Any, max_length: int) -> bool:
     head_size = config.hidden_size // config.num_attention_heads
-    fits = head_size in (16, 32, 64, 128) and max_length <= 128
+    fits = head_size in (16, 32, 64, 128) and max_length <= TILES[-1]
     return device.type == "cuda" and kind != torch.float64 and fits
 
 
@@ -142,7 +142,12 @@ def bert_layer(
         from multitudes.encoder.short_attention import short_attention
 
         mixed = short_attention(
-            qkv, packed.offsets, seeds, shape.max_length, shape.attention_dropout
+            qkv,
+            packed.offsets,
+            packed.by_length,
+            seeds,
+            list(packed.tile_counts),
+            shape.attention_dropout,
         )
     else:
         mixed = padded_attention(qkv, len(packed), packed.texts, packed.positions, shape)

@@ -3,26 +3,44 @@
 General attention kernels cut long texts into tiles of 64 or 128 tokens. Titles have 10 to 30, so
 most of such a tile is wasted. Here one program does one text and one head, with a single tile
 just large enough, reads queries, keys and values where the linear layer left them, and keeps the
-attention matrix in registers; the backward pass computes it anew.
+attention matrix in registers; the backward pass computes it anew. Texts of a batch are of all
+lengths, a title's and a page's, so each size of tile is a launch of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 
-MAX_LENGTH = 128  # beyond this a text's attention matrix does not fit in registers
+from multitudes.encoder.tokens import TILES
+
+# Fewer warps spill registers, more leave them idle (ptxas -v for sm_90).
+WARPS = {16: 1, 32: 1, 64: 4, 128: 8}
 
 
 @triton.jit
-def _dropped(weights, seed, program, rows, p, BLOCK: tl.constexpr):
-    """Attention weights with a share `p` set to zero and the rest scaled up."""
-    cell = program * BLOCK * BLOCK + rows[:, None] * BLOCK + rows[None, :]
-    kept = tl.rand(seed, cell) >= p
-    return tl.where(kept, weights / (1.0 - p), 0.0)
+def _mixed(x):
+    """Scrambled bits of uint32 numbers: neighbours come out unrelated.
+
+    A handful of operations instead of the hundred of `tl.rand`, which took longer than the
+    attention itself; a share of weights to drop needs no better.
+    """
+    x = (x ^ (x >> 16)) * 0x7FEB352D
+    x = (x ^ (x >> 15)) * 0x846CA68B
+    return x ^ (x >> 16)
+
+
+@triton.jit
+def _kept(seed, program, rows, p, BLOCK: tl.constexpr):
+    """Which attention weights (BLOCK, BLOCK) stay: all but a share `p`, drawn by the seed."""
+    key = _mixed(seed.to(tl.uint32) + program.to(tl.uint32) * 0x9E3779B1)
+    cell = (rows[:, None] * BLOCK + rows[None, :]).to(tl.uint32)
+    # 24 bits are a float32's precision.
+    return (_mixed(key + cell * 0x9E3779B1) >> 8).to(tl.float32) >= p * 16777216.0
 
 
 @triton.jit
@@ -44,12 +62,19 @@ def _clear_filling(out, start, n_tokens, row_size, column, D: tl.constexpr, BLOC
         tl.store(out + where, zeros, mask=((first + rows) < n_tokens)[:, None])
 
 
-@triton.jit
+# Sizes that change from batch to batch: a kernel must not be compiled anew for each kind of them.
+VARYING = ("first", "n_own", "n_texts", "n_tokens")
+
+
+@triton.jit(do_not_specialize=VARYING)
 def _forward_kernel(
     qkv,  # IN (n_tokens, 3, H, D)
     out,  # OUT (n_tokens, H, D)
     offsets,  # IN int32 (n_texts + 1,)
+    by_length,  # IN int32 (n_texts,)
     seeds,  # IN int64 (1,)
+    first,  # in by_length, of the texts of this tile
+    n_own,  # texts of this tile
     n_texts,
     n_tokens,
     scale,
@@ -59,11 +84,13 @@ def _forward_kernel(
     BLOCK: tl.constexpr,
     DROPOUT: tl.constexpr,
 ):
-    head, text = tl.program_id(0), tl.program_id(1)
-    start = tl.load(offsets + text)
-    if text == n_texts:
+    head, place = tl.program_id(0), tl.program_id(1)
+    if place == n_own:
+        start = tl.load(offsets + n_texts)
         _clear_filling(out, start, n_tokens, H * D, head * D, D, BLOCK)
     else:
+        text = tl.load(by_length + first + place)
+        start = tl.load(offsets + text)
         n = tl.load(offsets + text + 1) - start
         rows, dims = tl.arange(0, BLOCK), tl.arange(0, D)
         inside = (rows < n)[:, None]
@@ -74,19 +101,23 @@ def _forward_kernel(
         v = tl.load(where + 2 * H * D, mask=inside, other=0.0)
         weights = _weights(q, k, rows, n, scale)
         if DROPOUT:
-            weights = _dropped(weights, tl.load(seeds), text * H + head, rows, p, BLOCK)
+            kept = _kept(tl.load(seeds), text * H + head, rows, p, BLOCK)
+            weights = tl.where(kept, weights / (1.0 - p), 0.0)
         result = tl.dot(weights.to(v.dtype), v)
         target = out + tokens * (H * D) + head * D + dims[None, :]
         tl.store(target, result.to(out.dtype.element_ty), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=VARYING)
 def _backward_kernel(
     qkv,  # IN (n_tokens, 3, H, D)
     grad_out,  # IN (n_tokens, H, D)
     grad_qkv,  # OUT (n_tokens, 3, H, D)
     offsets,  # IN int32 (n_texts + 1,)
+    by_length,  # IN int32 (n_texts,)
     seeds,  # IN int64 (1,)
+    first,  # in by_length, of the texts of this tile
+    n_own,  # texts of this tile
     n_texts,
     n_tokens,
     scale,
@@ -96,67 +127,81 @@ def _backward_kernel(
     BLOCK: tl.constexpr,
     DROPOUT: tl.constexpr,
 ):
-    head, text = tl.program_id(0), tl.program_id(1)
-    start = tl.load(offsets + text)
-    if text == n_texts:
+    head, place = tl.program_id(0), tl.program_id(1)
+    if place == n_own:
+        start = tl.load(offsets + n_texts)
         for part in tl.static_range(3):
             column = (part * H + head) * D
             _clear_filling(grad_qkv, start, n_tokens, 3 * H * D, column, D, BLOCK)
     else:
+        text = tl.load(by_length + first + place)
+        start = tl.load(offsets + text)
         n = tl.load(offsets + text + 1) - start
         rows, dims = tl.arange(0, BLOCK), tl.arange(0, D)
         inside = (rows < n)[:, None]
         tokens = (start + rows)[:, None].to(tl.int64)
-        place = tokens * (3 * H * D) + head * D + dims[None, :]
-        q = tl.load(qkv + place, mask=inside, other=0.0)
-        k = tl.load(qkv + place + H * D, mask=inside, other=0.0)
-        v = tl.load(qkv + place + 2 * H * D, mask=inside, other=0.0)
+        where = tokens * (3 * H * D) + head * D + dims[None, :]
+        q = tl.load(qkv + where, mask=inside, other=0.0)
+        k = tl.load(qkv + where + H * D, mask=inside, other=0.0)
+        v = tl.load(qkv + where + 2 * H * D, mask=inside, other=0.0)
         source = grad_out + tokens * (H * D) + head * D + dims[None, :]
         g = tl.load(source, mask=inside, other=0.0)  # (BLOCK, D)
         weights = _weights(q, k, rows, n, scale)  # (BLOCK, BLOCK)
         grad_weights = tl.dot(g, tl.trans(v))  # (BLOCK, BLOCK)
         used = weights
         if DROPOUT:
-            seed = tl.load(seeds)
-            used = _dropped(weights, seed, text * H + head, rows, p, BLOCK)
-            grad_weights = _dropped(grad_weights, seed, text * H + head, rows, p, BLOCK)
+            kept = _kept(tl.load(seeds), text * H + head, rows, p, BLOCK)
+            used = tl.where(kept, weights / (1.0 - p), 0.0)
+            grad_weights = tl.where(kept, grad_weights / (1.0 - p), 0.0)
         grad_v = tl.dot(tl.trans(used.to(g.dtype)), g)
         mean = tl.sum(weights * grad_weights, 1)[:, None]
         grad_products = (weights * (grad_weights - mean) * scale).to(q.dtype)
         grad_q = tl.dot(grad_products, k)
         grad_k = tl.dot(tl.trans(grad_products), q)
         kind = grad_qkv.dtype.element_ty
-        tl.store(grad_qkv + place, grad_q.to(kind), mask=inside)
-        tl.store(grad_qkv + place + H * D, grad_k.to(kind), mask=inside)
-        tl.store(grad_qkv + place + 2 * H * D, grad_v.to(kind), mask=inside)
+        tl.store(grad_qkv + where, grad_q.to(kind), mask=inside)
+        tl.store(grad_qkv + where + H * D, grad_k.to(kind), mask=inside)
+        tl.store(grad_qkv + where + 2 * H * D, grad_v.to(kind), mask=inside)
 
 
-def _launch(kernel: Any, tensors: list[torch.Tensor], max_length: int, p: float) -> None:
+def _launch(kernel: Any, tensors: list[torch.Tensor], tile_counts: list[int], p: float) -> None:
     """Run one of the two kernels over all texts and heads; `tensors` are its first arguments."""
-    qkv, offsets = tensors[0], tensors[-2]
+    qkv, offsets = tensors[0], tensors[-3]
     n_tokens, _, n_heads, head_size = qkv.shape
-    n_texts = offsets.shape[0] - 1
-    block = max(16, triton.next_power_of_2(max_length))
-    kernel[(n_heads, n_texts + 1)](
-        *tensors,
-        n_texts,
-        n_tokens,
-        head_size**-0.5,
-        p,
-        H=n_heads,
-        D=head_size,
-        BLOCK=block,
-        DROPOUT=p > 0,
-        num_warps={16: 1, 32: 1, 64: 4}.get(block, 8),  # more spill registers, fewer too
-    )
+    for block, first, n_own, is_last in _tiles(tile_counts):
+        kernel[(n_heads, n_own + is_last)](
+            *tensors,
+            first,
+            n_own,
+            offsets.shape[0] - 1,
+            n_tokens,
+            head_size**-0.5,
+            p,
+            H=n_heads,
+            D=head_size,
+            BLOCK=block,
+            DROPOUT=p > 0,
+            num_warps=WARPS[block],
+        )
+
+
+def _tiles(counts: list[int]) -> Iterator[tuple[int, int, int, bool]]:
+    """Each tile that has texts: its size, its first text, how many, whether it is the last one.
+
+    The last one clears the filling too; without any text the smallest does.
+    """
+    used = [i for i, n in enumerate(counts) if n] or [0]
+    for i in used:
+        yield TILES[i], sum(counts[:i]), counts[i], i == used[-1]
 
 
 @torch.library.custom_op("multitudes::short_attention", mutates_args=())
 def short_attention(
     qkv: torch.Tensor,
     offsets: torch.Tensor,
+    by_length: torch.Tensor,
     seeds: torch.Tensor,
-    max_length: int,
+    tile_counts: list[int],
     dropout: float,
 ) -> torch.Tensor:
     """Self-attention of every text of a packed batch.
@@ -166,10 +211,11 @@ def short_attention(
     qkv : tensor (n_tokens, 3, n_heads, head_size)
         Queries, keys and values, contiguous; `head_size` a power of two from 16.
     offsets : int32 tensor (n_texts + 1,)
+    by_length : int32 tensor (n_texts,)
     seeds : int64 tensor (1,)
         Of the dropout; drawn on the device, so that the host never waits.
-    max_length : int
-        Upper bound of a text's tokens, at most `MAX_LENGTH`.
+    tile_counts : list of int
+        See `PackedTokens`.
     dropout : float
         Share of the attention weights set to zero.
 
@@ -179,7 +225,7 @@ def short_attention(
         Zero for filling behind the last text.
     """
     out = torch.empty_like(qkv[:, 0])
-    _launch(_forward_kernel, [qkv, out, offsets, seeds], max_length, dropout)
+    _launch(_forward_kernel, [qkv, out, offsets, by_length, seeds], tile_counts, dropout)
     return out
 
 
@@ -188,19 +234,25 @@ def _backward(
     qkv: torch.Tensor,
     grad_out: torch.Tensor,
     offsets: torch.Tensor,
+    by_length: torch.Tensor,
     seeds: torch.Tensor,
-    max_length: int,
+    tile_counts: list[int],
     dropout: float,
 ) -> torch.Tensor:
     grad_qkv = torch.empty_like(qkv)
-    tensors = [qkv, grad_out.contiguous(), grad_qkv, offsets, seeds]
-    _launch(_backward_kernel, tensors, max_length, dropout)
+    tensors = [qkv, grad_out.contiguous(), grad_qkv, offsets, by_length, seeds]
+    _launch(_backward_kernel, tensors, tile_counts, dropout)
     return grad_qkv
 
 
 @short_attention.register_fake
 def _(
-    qkv: torch.Tensor, offsets: torch.Tensor, seeds: torch.Tensor, max_length: int, dropout: float
+    qkv: torch.Tensor,
+    offsets: torch.Tensor,
+    by_length: torch.Tensor,
+    seeds: torch.Tensor,
+    tile_counts: list[int],
+    dropout: float,
 ) -> torch.Tensor:
     return torch.empty_like(qkv[:, 0])
 
@@ -210,22 +262,23 @@ def _(
     qkv: torch.Tensor,
     grad_out: torch.Tensor,
     offsets: torch.Tensor,
+    by_length: torch.Tensor,
     seeds: torch.Tensor,
-    max_length: int,
+    tile_counts: list[int],
     dropout: float,
 ) -> torch.Tensor:
     return torch.empty_like(qkv)
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    qkv, offsets, seeds, ctx.max_length, ctx.dropout = inputs
-    ctx.save_for_backward(qkv, offsets, seeds)
+    *tensors, ctx.tile_counts, ctx.dropout = inputs
+    ctx.save_for_backward(*tensors)
 
 
 def _differentiate(ctx: Any, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-    qkv, offsets, seeds = ctx.saved_tensors
-    grad_qkv = _backward(qkv, grad_out, offsets, seeds, ctx.max_length, ctx.dropout)
-    return grad_qkv, None, None, None, None
+    qkv, *others = ctx.saved_tensors
+    grad_qkv = _backward(qkv, grad_out, *others, ctx.tile_counts, ctx.dropout)
+    return grad_qkv, None, None, None, None, None
 
 
 short_attention.register_autograd(_differentiate, setup_context=_remember)

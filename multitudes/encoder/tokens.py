@@ -9,6 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+TILES = (16, 32, 64, 128)
+"""Lengths that the attention kernel for short texts is made for."""
+
 
 @dataclass(frozen=True)
 class TokenRows:
@@ -68,6 +71,10 @@ class PackedTokens:
         Where each text begins and ends.
     max_length : int
         Upper bound of the tokens of a text.
+    by_length : int32 tensor (n_texts,)
+        The texts in the order of `TILES`, those of the smallest first.
+    tile_counts : tuple of int
+        Texts of each of `TILES`: those that fit in it and in no smaller one.
     """
 
     ids: torch.Tensor
@@ -75,6 +82,8 @@ class PackedTokens:
     texts: torch.Tensor
     offsets: torch.Tensor
     max_length: int
+    by_length: torch.Tensor
+    tile_counts: tuple[int, ...]
 
     def __len__(self) -> int:
         return int(self.offsets.shape[0]) - 1
@@ -113,17 +122,22 @@ def pack(
     arrays[2, n_tokens:] = n_texts
     on_gpu = torch.device(device).type == "cuda"
     tensor = torch.from_numpy(arrays)
-    offsets = torch.from_numpy(rows.offsets.astype(np.int32))
+    tiles = np.searchsorted(TILES, lengths)  # (n_texts,); beyond the last: in no tile
+    ends = np.concatenate([rows.offsets, np.argsort(tiles, kind="stable")]).astype(np.int32)
+    texts = torch.from_numpy(ends)
     if on_gpu:  # pinned memory lets the copy run beside the device's work
-        tensor, offsets = tensor.pin_memory(), offsets.pin_memory()
+        tensor, texts = tensor.pin_memory(), texts.pin_memory()
     tensor = tensor.to(device, non_blocking=True)
+    texts = texts.to(device, non_blocking=True)
     longest = int(lengths.max()) if n_texts else 0
     return PackedTokens(
         ids=tensor[0],
         positions=tensor[1],
         texts=tensor[2],
-        offsets=offsets.to(device, non_blocking=True),
+        offsets=texts[: n_texts + 1],
         max_length=longest if max_length is None else max_length,
+        by_length=texts[n_texts + 1 :],
+        tile_counts=tuple(np.bincount(tiles, minlength=len(TILES))[: len(TILES)].tolist()),
     )
 
 
