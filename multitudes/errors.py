@@ -74,4 +74,7 @@ def suggestion(unknown: str, known: Iterable[str]) -> str:
     """The tail of an "unknown name" message: the nearest known name, or all of them."""
     names = sorted(known)
     close = difflib.get_close_matches(unknown, names, n=1, cutoff=0.6)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
+    if not close:  # "epochs" for "training.epochs"
+        close = [name for name in names if name.rpartition(".")[2] == unknown]
+    offered = " or ".join(repr(name) for name in close)
+    return f"did you mean {offered}?" if close else f"known: {', '.join(names)}"

@@ -81,6 +81,7 @@ def aligned_files(
 
     read = []
     for path in files:
+        refuse_model(path, truth)
         with local_path(path) as file:
             read.append(read_prediction_file(file))
         if not read[-1].ordered and not reading.quiet:
@@ -88,6 +89,17 @@ def aligned_files(
     truth_data = reading.read(truth, split="tst")
     train_data = None if train is None else reading.read(train, split="trn")
     return align(read, truth_data, train=train_data).without_filter_pairs(filter)
+
+
+def refuse_model(path: Path, truth: Path) -> None:
+    """Say what to do with a model where its predictions belong."""
+    from multitudes.store.manifest import MANIFEST
+
+    if (path / MANIFEST).is_file():
+        raise ConfigError(
+            f"{path} is a model, not predictions: run 'multitudes predict {path} {truth} -o "
+            "predictions.jsonl' first"
+        )
 
 
 def propensities(aligned: Aligned, name: str) -> npt.NDArray[np.float64] | None:

@@ -32,6 +32,12 @@ def test_reads_what_predict_wrote(cli, predictions, test_file):
     assert "30 instances, 5 labels" in result.out
 
 
+def test_a_model_in_place_of_predictions_is_named(cli, model, test_file):
+    result = cli("evaluate", model, test_file)
+    assert result.code != 0
+    assert "is a model, not predictions: run 'multitudes predict" in result.err
+
+
 def test_rows_meet_by_uid(cli, predictions, test_file, tmp_path):
     turned = tmp_path / "turned.jsonl"
     turned.write_text("".join(predictions.read_text().splitlines(keepends=True)[::-1]))

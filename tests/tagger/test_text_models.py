@@ -230,6 +230,8 @@ def test_what_does_not_go_with_an_encoder():
         Tagger("prime", settings={"overlap": 2}).check()
     with pytest.raises(ConfigError, match="no setting 'training.epoch': did you mean"):
         Tagger("prime", settings={"training.epoch": 2}).check()
+    with pytest.raises(ConfigError, match="no setting 'epochs': .* or 'training.epochs'"):
+        Tagger("prime", settings={"epochs": 2}).check()
     with pytest.raises(ConfigError, match="no setting 'training.seed'"):
         Tagger("prime", settings={"training.seed": 2}).check()
 
