@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from multitudes.seq2set.attention import SharedAttention
+from multitudes.seq2set.attention_steps import Attended
+from multitudes.seq2set.decoder_loop import Feeding, StepWeights, decoder_loop
 from multitudes.seq2set.global_embedding import GlobalEmbedding
 from multitudes.seq2set.gru_cell import gru_cell
 from multitudes.seq2set.label_output import LabelOutput, without
@@ -109,6 +111,10 @@ class Decoder(nn.Module):
             Whether to stop after that step, before all are done.
         """
         keys = self.attention.keys(values)  # (b, m, hidden)
+        if self._loops_at_once and not no_repeat and until is None:
+            return self._all_steps(
+                Attended(keys, values, bias, self.attention.energy.weight), state, targets
+            )
         now = self.first(state)
         features: list[Tensor] = []
         fed: list[Tensor] = []
@@ -131,6 +137,42 @@ class Decoder(nn.Module):
                 break
         states = self.output.hidden(torch.stack(features, dim=1))  # (b, t, w)
         return Decoded(states, torch.stack(fed, dim=1))
+
+    @property
+    def _loops_at_once(self) -> bool:
+        """In training, where gradients are wanted; not where torch.compile sees to it."""
+        return self.training and self.global_embedding is None and not torch.compiler.is_compiling()
+
+    def _all_steps(self, to: Attended, state: Tensor, targets: Tensor | None) -> Decoded:
+        """All steps as one function, with its own gradient."""
+        shape = (self.n_steps, len(state), self.labels.weight.shape[1])
+        mask = feature_mask = None
+        if self.dropout.p:
+            mask = self.dropout(torch.ones(shape, device=state.device))  # (N, b, d)
+            width = self.from_state.in_features + self.from_input.in_features
+            ones = to.values.new_ones((*shape[:2], width))
+            feature_mask = self.dropout(ones)  # (N, b, z)
+        chosen: list[Tensor] = []
+
+        def choose(t: int, features: Tensor) -> Tensor:
+            features = features if feature_mask is None else features * feature_mask[t]
+            banned = torch.stack(chosen, dim=1) if chosen and self.masked_softmax else None
+            chosen.append(self.output.best(self.output.hidden(features), banned))  # (b,)
+            return chosen[-1]
+
+        weights = StepWeights(
+            self.labels.weight,
+            self.from_input.weight,
+            self.from_input.bias,
+            self.from_state.weight,
+            self.from_state.bias,
+            self.attention.energy.weight,
+        )
+        first = self.first(state)
+        feeding = Feeding(first.label, targets, choose, self.n_steps, mask)
+        features, fed = decoder_loop(weights, to, first.hidden, feeding)  # (N, b, z), (N, b)
+        features = features if feature_mask is None else features * feature_mask
+        return Decoded(self.output.hidden(features.transpose(0, 1)), fed.T)
 
     def first(self, state: Tensor) -> StepState:
         """Before the first step: the start symbol is fed."""

@@ -1,0 +1,274 @@
+"""All steps of the decoder in training as one function whose gradient is written out.
+
+The same as `Decoder.step` time after time, which autograd would differentiate step by step: each
+step would add to the gradient of every weight, of keys, of values, of label embeddings. Here what
+steps read and make lies in buffers over all steps. Forwards a step is two products, attention and a
+cell; backwards too; and every weight gets its gradient in one product over all steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from multitudes.seq2set.attention_steps import (
+    Attended,
+    Attention,
+    attend,
+    attend_backwards,
+    gradient_of_keys,
+    gradient_of_values,
+)
+from multitudes.seq2set.gru_cell import CellInputs, advance, retreat
+
+
+class StepWeights(NamedTuple):
+    """Weights of a decoder's step; see `Decoder`. All but `labels` in the precision of products.
+
+    Parameters
+    ----------
+    labels : (n_symbols + 1, d)
+    input, input_bias : (3 h, d + c), (3 h,)
+    state, state_bias : (4 h, h), (4 h,)
+    energy : (1, h)
+    """
+
+    labels: Tensor
+    input: Tensor
+    input_bias: Tensor
+    state: Tensor
+    state_bias: Tensor
+    energy: Tensor
+
+
+class Feeding(NamedTuple):
+    """Which symbols are fed.
+
+    Parameters
+    ----------
+    first : int64 (b,)
+        To the first step.
+    targets : int64 (b, N), optional
+        Each to the step after its own.
+    choose : function of (t, features (b, z)) -> int64 (b,)
+        Without targets: what step t chooses.
+    n_steps : int
+    label_mask : (N, b, d), optional
+        Label embeddings are multiplied with it: dropout.
+    """
+
+    first: Tensor
+    targets: Tensor | None
+    choose: Callable[[int, Tensor], Tensor]
+    n_steps: int
+    label_mask: Tensor | None = None
+
+
+class _Buffers(NamedTuple):
+    """What steps read and make; one more of features, whose first has the first state alone.
+
+    Parameters
+    ----------
+    features : (N + 1, b, h + c + d)
+        State, contexts and label of each step.
+    inputs : (N, b, 3 h)
+        Products with contexts and label.
+    products : (N, b, 4 h)
+        Products with the state before: gates and query.
+    found : Attention of (N, b, ...)
+    """
+
+    features: Tensor
+    inputs: Tensor
+    products: Tensor
+    found: Attention
+
+    def at(self, t: int) -> Attention:
+        return Attention(self.found.energies[t], self.found.totals[t])
+
+    def cell(self, t: int, size: int) -> CellInputs:
+        return CellInputs(self.inputs[t : t + 1], self.products[t : t + 1, :, : 3 * size])
+
+
+def decoder_loop(
+    weights: StepWeights, to: Attended, state: Tensor, feeding: Feeding
+) -> tuple[Tensor, Tensor]:
+    """Features (N, b, h + c + d) of all steps, before dropout, and the symbols (N, b) after them.
+
+    `to.energy` is not read: `weights` have it. `state` (b, h) is where the decoder starts.
+    """
+    features, fed = _Loop.apply(  # type: ignore[no-untyped-call]
+        feeding, *weights, to.keys, to.values, to.bias, state
+    )
+    return features, fed
+
+
+class _Loop(Function):
+    """See `decoder_loop`."""
+
+    @staticmethod
+    def forward(ctx: Any, feeding: Feeding, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        weights, to, state = _parts(tensors)
+        size, dim = weights.state.shape[1], weights.labels.shape[1]
+        made = _buffers(weights, to, feeding.n_steps)
+        by_features = _in_order_of_features(weights.input, dim).T  # (c + d, 3 h)
+        contexts = made.features[1:, :, size:-dim]  # (N, b, c)
+        labels = made.features[1:, :, -dim:]  # (N, b, d)
+        symbols = feeding.first.new_empty((feeding.n_steps, len(state)))  # (N, b)
+        if feeding.targets is not None:
+            symbols.copy_(feeding.targets.T)
+            fed = torch.cat([feeding.first[None], symbols[:-1]])  # (N, b)
+            labels.copy_(_looked_up(weights.labels, fed, feeding.label_mask))
+        # In full precision: what is rounded off a state is missing in all later ones.
+        hidden = state.to(weights.labels.dtype)[None].clone()  # (1, b, h)
+        made.features[0, :, :size] = state
+        last = feeding.first  # (b,)
+        for t in range(feeding.n_steps):
+            before = made.features[t, :, :size]  # (b, h)
+            torch.addmm(weights.state_bias, before, weights.state.T, out=made.products[t])
+            attend(to, made.products[t, :, 3 * size :], made.at(t), contexts[t])
+            if feeding.targets is None:
+                mask = None if feeding.label_mask is None else feeding.label_mask[t]
+                labels[t] = _looked_up(weights.labels, last, mask)
+            read = made.features[t + 1, :, size:]  # (b, c + d)
+            torch.addmm(weights.input_bias, read, by_features, out=made.inputs[t])
+            advance(made.cell(t, size), hidden, made.features[t + 1 : t + 2, :, :size])
+            if feeding.targets is None:
+                last = symbols[t] = feeding.choose(t, made.features[t + 1])
+        fed = torch.cat([feeding.first[None], symbols[:-1]])  # (N, b)
+        ctx.save_for_backward(*tensors, fed, feeding.label_mask, *made[:3], *made.found)
+        ctx.mark_non_differentiable(symbols)
+        return made.features[1:], symbols
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        *tensors, fed, mask, features, inputs, products, energies, totals = ctx.saved_tensors
+        weights, to, state = _parts(tensors)
+        made = _Buffers(features, inputs, products, Attention(energies, totals))
+        back = _Backwards(weights, to, made, grads[0])
+        for t in reversed(range(len(inputs))):
+            back.step(t)
+        to_labels = back.to_labels(fed, mask)
+        to_keys, to_energy = gradient_of_keys(to, products[:, :, 3 * back.size :], back.to_energies)
+        to_values = gradient_of_values(to.bias, made.found, back.to_contexts)
+        to_state = (back.grad + back.later)[0].to(state.dtype)  # (b, h)
+        of_weights = (to_labels, *back.to_products(), to_energy[None])
+        return (None, *of_weights, to_keys, to_values, None, to_state)
+
+
+class _Backwards:
+    """The steps' gradients, from the last to the first.
+
+    Parameters
+    ----------
+    weights, to, made
+        Of the steps forwards.
+    given : (N, b, h + c + d)
+        Gradient of the features.
+    """
+
+    def __init__(self, weights: StepWeights, to: Attended, made: _Buffers, given: Tensor) -> None:
+        self.weights, self.to, self.made = weights, to, made
+        self.size, self.dim = weights.state.shape[1], weights.labels.shape[1]
+        self.by_features = _in_order_of_features(weights.input, self.dim)  # (3 h, c + d)
+        # A copy: what arrives through the gates is added to it.
+        self.to_features = given.clone(memory_format=torch.contiguous_format)
+        self.to_inputs, self.to_made = (
+            torch.empty_like(made.inputs),
+            torch.empty_like(made.products),
+        )
+        self.to_energies = torch.zeros_like(made.found.energies)  # (N, b, m)
+        n = given.shape[1]
+        self.grad = weights.labels.new_zeros((1, n, self.size))
+        self.later = given.new_zeros((1, n, self.size))
+
+    def step(self, t: int) -> None:
+        """From what is known of step t's features to what it owes to the step before."""
+        size, made = self.size, self.made
+        to_features = self.to_features[t : t + 1]  # (1, b, h + c + d)
+        retreat(
+            made.cell(t, size),
+            made.features[t : t + 1, :, :size],
+            self.grad,
+            (self.later, to_features[:, :, :size]),
+            self.to_inputs[t : t + 1],
+            self.to_made[t : t + 1, :, : 3 * size],
+        )
+        to_features[0, :, size:].addmm_(self.to_inputs[t], self.by_features)
+        attend_backwards(
+            self.to,
+            made.products[t, :, 3 * size :],
+            made.at(t),
+            (made.features[t + 1, :, size : -self.dim], self.to_contexts[t]),
+            self.to_energies[t],
+            self.to_made[t, :, 3 * size :],
+        )
+        torch.mm(self.to_made[t], self.weights.state, out=self.later[0])
+
+    @property
+    def to_contexts(self) -> Tensor:
+        """(N, b, c), whole for the steps that are done."""
+        return self.to_features[:, :, self.size : -self.dim]
+
+    def to_labels(self, fed: Tensor, mask: Tensor | None) -> Tensor:
+        """Gradient (n_symbols + 1, d) of label embeddings; `fed` (N, b) were looked up."""
+        grad = self.to_features[:, :, -self.dim :]  # (N, b, d)
+        grad = grad if mask is None else grad * mask
+        table = self.weights.labels
+        result: Tensor = torch.ops.aten.embedding_dense_backward(
+            grad.to(table.dtype).contiguous(), fed, len(table), -1, False
+        )
+        return result
+
+    def to_products(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Gradients of input and input_bias, state and state_bias."""
+        to_inputs, to_made = self.to_inputs.flatten(0, 1), self.to_made.flatten(0, 1)
+        features = self.made.features  # (N + 1, b, h + c + d)
+        before = features[:-1, :, : self.size].flatten(0, 1)  # (N b, h)
+        read = features[1:, :, self.size :].flatten(0, 1)  # (N b, c + d)
+        to_input = _in_order_of_features(to_inputs.T @ read, read.shape[1] - self.dim)
+        full = self.grad.dtype
+        return (
+            to_input,
+            to_inputs.sum(dim=0, dtype=full).to(to_inputs.dtype),
+            to_made.T @ before,
+            to_made.sum(dim=0, dtype=full).to(to_made.dtype),
+        )
+
+
+def _parts(tensors: tuple[Tensor, ...] | list[Tensor]) -> tuple[StepWeights, Attended, Tensor]:
+    weights = StepWeights(*tensors[:6])
+    keys, values, bias, state = tensors[6:]
+    return weights, Attended(keys, values, bias, weights.energy[0]), state
+
+
+def _buffers(weights: StepWeights, to: Attended, n_steps: int) -> _Buffers:
+    """Room for all steps."""
+    size, dim = weights.state.shape[1], weights.labels.shape[1]
+    (n, n_memories, m), width = to.bias.shape, to.values.shape[2]
+    full = weights.labels.dtype
+    features = to.values.new_empty((n_steps + 1, n, size + n_memories * width + dim))
+    return _Buffers(
+        features,
+        to.values.new_empty((n_steps, n, 3 * size)),
+        to.values.new_empty((n_steps, n, 4 * size)),
+        Attention(
+            features.new_zeros((n_steps, n, m), dtype=full),
+            features.new_empty((n_steps, n, n_memories), dtype=full),
+        ),
+    )
+
+
+def _in_order_of_features(matrix: Tensor, first: int) -> Tensor:
+    """The first so many columns last: inputs are label and contexts, features end the other way."""
+    return torch.cat([matrix[:, first:], matrix[:, :first]], dim=1)
+
+
+def _looked_up(table: Tensor, symbols: Tensor, mask: Tensor | None) -> Tensor:
+    """Label embeddings (..., d) of symbols (...)."""
+    found = table[symbols]
+    return found if mask is None else found * mask

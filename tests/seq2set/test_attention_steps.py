@@ -1,0 +1,143 @@
+"""Attention in place against the module's, gradients against autograd's, kernels against both."""
+
+import inspect
+
+import pytest
+import torch
+
+from multitudes.seq2set.attention import SharedAttention
+from multitudes.seq2set.attention_steps import (
+    Attended,
+    Attention,
+    attend,
+    attend_backwards,
+    gradient_of_keys,
+    gradient_of_values,
+)
+
+from .triton_kernels import compile_for_a_gpu, run_interpreted
+
+PROBLEMS = [
+    ((4,), [(4,), (1,)]),
+    ((4, 3), [(4, 2), (2, 1), (1, 3)]),
+    ((9, 8), [(9, 8), (3, 1)]),
+]
+
+
+def problem(sizes, lengths, *, n_steps=3, h=5, w=6, kind=torch.float64):
+    """Memories of some sizes, each text with lengths of its own in them."""
+    torch.manual_seed(0)
+    n, m = len(lengths), sum(sizes)
+    values, keys = torch.randn(n, m, w).to(kind), torch.randn(n, m, h).to(kind)
+    bias = torch.full((n, len(sizes), m), -torch.inf)
+    for row, ends in enumerate(lengths):
+        first = 0
+        for memory, (size, end) in enumerate(zip(sizes, ends, strict=True)):
+            bias[row, memory, first : first + end] = 0
+            first += size
+    to = Attended(keys, values, bias, torch.randn(h).to(kind))
+    queries = torch.randn(n_steps, n, h + 2).to(kind)[:, :, 2:]
+    to_contexts = torch.randn(n_steps, n, len(sizes) * w).to(kind)
+    return to, queries, to_contexts
+
+
+def found_by_steps(to, queries, to_contexts):
+    """Contexts (N, b, c), and gradients of keys, values, energy, queries."""
+    n_steps, n, _ = queries.shape
+    m, n_memories = to.keys.shape[1], to.bias.shape[1]
+    contexts = torch.empty_like(to_contexts)
+    kind = torch.promote_types(to.keys.dtype, torch.float32)
+    found = Attention(
+        torch.zeros(n_steps, n, m, dtype=kind), torch.empty(n_steps, n, n_memories, dtype=kind)
+    )
+    to_energies, to_queries = torch.zeros_like(found.energies), torch.empty_like(queries)
+    for t in range(n_steps):
+        attend(to, queries[t], Attention(found.energies[t], found.totals[t]), contexts[t])
+    for t in range(n_steps):
+        one = Attention(found.energies[t], found.totals[t])
+        both = (contexts[t], to_contexts[t])
+        attend_backwards(to, queries[t], one, both, to_energies[t], to_queries[t])
+    to_keys, to_energy = gradient_of_keys(to, queries, to_energies)
+    return contexts, to_keys, gradient_of_values(to.bias, found, to_contexts), to_energy, to_queries
+
+
+@pytest.mark.parametrize("given", PROBLEMS)
+def test_steps_and_gradients_are_those_of_the_module(given):
+    to, queries, to_contexts = problem(*given)
+    keys, values, energy, free = (
+        part.clone().requires_grad_() for part in (to.keys, to.values, to.energy, queries)
+    )
+    module, weight = SharedAttention(6, 5).double(), {"energy.weight": energy[None]}
+    expected = torch.stack(
+        [
+            torch.func.functional_call(module, weight, (query, keys, values, to.bias))
+            for query in free
+        ]
+    )
+    expected.backward(to_contexts)
+    found = found_by_steps(to, queries, to_contexts)
+    wanted = (expected.detach(), keys.grad, values.grad, energy.grad, free.grad)
+    torch.testing.assert_close(found, wanted)
+
+
+KERNELS = """
+import torch
+from multitudes.seq2set.attention_steps import Attended, Attention
+from multitudes.seq2set import attention_steps as plain
+from multitudes.seq2set import device_attention as kernels
+
+{problem}
+
+for sizes, lengths, kind, near in [
+    ((4,), [(4,), (1,)], torch.float32, 1e-5),
+    ((9, 8), [(9, 8), (3, 1), (8, 2)], torch.float32, 1e-5),
+    ((17, 3), [(9, 1), (16, 1)], torch.float16, 1e-2),
+]:
+    to, queries, to_contexts = problem(sizes, lengths, kind=kind)
+    n_steps, n, m = *queries.shape[:2], sum(sizes)
+    results = []
+    for attend, backwards, of_keys in [
+        (plain.attend, plain.attend_backwards, plain.gradient_of_keys),
+        (kernels.attend_on_device, kernels.attend_backwards_on_device,
+         kernels.gradient_of_keys_on_device),
+    ]:
+        wide = torch.zeros(n_steps, n, to_contexts.shape[2] + 3, dtype=kind)  # rows apart
+        contexts = wide[:, :, 3:]
+        found = Attention(torch.zeros(n_steps, n, m), torch.empty(n_steps, n, len(sizes)))
+        to_energies, to_queries = torch.zeros(n_steps, n, m), torch.zeros_like(wide)[:, :, :5]
+        for t in range(n_steps):
+            one = Attention(found.energies[t], found.totals[t])
+            attend(to, queries[t], one, contexts[t])
+            both = (contexts[t], to_contexts[t])
+            backwards(to, queries[t], one, both, to_energies[t], to_queries[t])
+        keys, energy = of_keys(to, queries, to_energies)
+        results.append((wide, *found, to_energies, to_queries, keys, energy))
+    torch.testing.assert_close(*results, atol=near, rtol=near)
+"""
+
+
+def test_the_kernels_agree_with_tensor_operations():
+    pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
+    run_interpreted(KERNELS.replace("{problem}", inspect.getsource(problem)))
+
+
+@pytest.mark.parametrize("kind", ["fp32", "bf16"])
+def test_the_kernels_compile_for_a_gpu(kind):
+    pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
+    from multitudes.seq2set import device_attention as kernels
+
+    def types(kernel):
+        """Of all arguments, in order: pointers are lower in the list than numbers."""
+        full = {"bias", "energies", "totals", "to_energies"}
+        numbers = {"m", "h", "w", "n_memories", "n_steps"}
+        for name in kernel.arg_names:
+            if name.isupper():
+                continue
+            is_number = name in numbers or name.endswith(("_row", "_step"))
+            yield name, "i32" if is_number else "*fp32" if name in full else f"*{kind}"
+
+    sizes = {"ROWS": 8, "H": 512, "W": 1024}
+    for kernel in (kernels._attend_kernel, kernels._attend_backwards_kernel):
+        compile_for_a_gpu(kernel, dict(types(kernel)), sizes)
+    last = {**dict(types(kernels._keys_kernel)), "to_energy": "*fp32"}
+    compile_for_a_gpu(kernels._keys_kernel, last, {"ROWS": 8, "H": 512})
