@@ -69,7 +69,9 @@ def multi_objective_loss(
         if config.query_to_label:
             terms["query_to_label"] = _loss(to_texts, positives, known, config)
         if config.label_to_query:
-            terms["label_to_query"] = _loss(to_texts.T, targets.label_positives, known.T, config)
+            # Copies: the search for the hardest goes along rows, over and over.
+            turned, known_turned = to_texts.T.contiguous(), known.T.contiguous()  # (m, b) each
+            terms["label_to_query"] = _loss(turned, targets.label_positives, known_turned, config)
         total = torch.stack(list(terms.values())).sum()  # ()
         if triplets is not None and config.regulariser_weight:
             terms["regulariser"] = compare_spaces(
