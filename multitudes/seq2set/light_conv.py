@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from multitudes.seq2set.depthwise_conv import depthwise_conv
+
 
 def shortest_input(kernels: Sequence[int], strides: Sequence[int]) -> int:
     """Positions that one output of all layers together sees: 52 for the paper's kernels."""
@@ -53,18 +55,13 @@ class LightConv(nn.Module):
 
     def forward(self, memory: Tensor) -> Tensor:
         """Convolved memory (b, k, channels) of a memory (b, l, channels) that is 0 at padding."""
-        x = memory.transpose(1, 2)  # (b, c, l)
-        x = F.pad(x, (0, max(0, self.shortest - x.shape[2])))  # (b, c, >= shortest)
+        short_of = max(0, self.shortest - memory.shape[1])
+        x = F.pad(memory, (0, 0, 0, short_of)) if short_of else memory  # (b, >= shortest, c)
         first, *others = (self._normalised(weight) for weight in self.weights)  # (c, kernel)
-        x = F.relu(self._convolved(x, first, self.strides[0]))
+        x = F.relu(depthwise_conv(x, first, self.strides[0]))  # (b, l', c)
         if others:
-            kernel, stride = composed(others, self.strides[1:])
-            x = self._convolved(x, kernel, stride)
-        return x.transpose(1, 2)  # (b, k, c)
-
-    def _convolved(self, x: Tensor, kernel: Tensor, stride: int) -> Tensor:
-        weight = kernel.unsqueeze(1).to(x.dtype)  # (c, 1, kernel)
-        return F.conv1d(x, weight, stride=stride, groups=self.channels)
+            x = depthwise_conv(x, *composed(others, self.strides[1:]))  # (b, k, c)
+        return x
 
     def _normalised(self, weight: Tensor) -> Tensor:
         normal = torch.softmax(weight, dim=1)  # (heads, kernel)
@@ -85,10 +82,17 @@ def composed(kernels: Sequence[Tensor], strides: Sequence[int]) -> tuple[Tensor,
     """One kernel (c, width) and stride that do what several kernels (c, w) do in turn."""
     kernel, stride = kernels[0], strides[0]
     for other, own_stride in zip(kernels[1:], strides[1:], strict=True):
-        n_channels, width = other.shape
-        reach = (width - 1) * stride
-        padded = F.pad(kernel, (reach, reach)).unsqueeze(0)  # (1, c, w + 2 * reach)
-        weight = other.flip(1).unsqueeze(1)  # (c, 1, width)
-        kernel = F.conv1d(padded, weight, dilation=stride, groups=n_channels)[0]  # (c, w + reach)
+        with torch.autocast(kernel.device.type, enabled=False):  # little work, and done once
+            shifted = _shifted(kernel, other.shape[1], stride)  # (c, width, w + reach)
+            kernel = torch.bmm(other.unsqueeze(1), shifted).squeeze(1)  # (c, w + reach)
         stride *= own_stride
     return kernel, stride
+
+
+def _shifted(kernel: Tensor, n: int, stride: int) -> Tensor:
+    """A kernel (c, w) `n` times, each `stride` further right: (c, n, w + (n - 1) * stride)."""
+    n_channels, w = kernel.shape
+    width = w + (n - 1) * stride
+    # Rows that are `stride` too long begin `stride` further right each, when cut to `width`.
+    rows = F.pad(kernel, (0, width + stride - w)).unsqueeze(1).expand(-1, n, -1)
+    return rows.reshape(n_channels, -1)[:, : n * width].view(n_channels, n, width)

@@ -1,0 +1,134 @@
+"""Depthwise convolutions on CUDA through Triton, with channels last; see `depthwise_conv`.
+
+Channels lie side by side in memory, so that lanes are channels and nothing is transposed. A program
+does some positions of some channels of one text.
+"""
+
+# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
+# mypy: disallow-untyped-decorators=False, disallow-untyped-calls=False, check-untyped-defs=False
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+POSITIONS, CHANNELS = 8, 128
+PROGRAMS = 2048  # enough to fill a large device
+
+
+@triton.jit
+def _forward_kernel(
+    x,  # IN (b, l, c)
+    kernel,  # IN float32 (width, c)
+    out,  # OUT (b, k, c)
+    l,  # noqa: E741 (as in the shapes)
+    k,
+    c,
+    width,
+    stride,
+    P: tl.constexpr,
+    C: tl.constexpr,
+):
+    text, at = tl.program_id(0).to(tl.int64), tl.program_id(1) * P + tl.arange(0, P)
+    lane = tl.program_id(2) * C + tl.arange(0, C)
+    inside = (at < k)[:, None] & (lane < c)[None, :]
+    total = tl.zeros((P, C), tl.float32)
+    for j in range(0, width):
+        factor = tl.load(kernel + j * c + lane, mask=lane < c, other=0.0)
+        place = (text * l + at * stride + j)[:, None] * c + lane[None, :]
+        part = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
+        total += factor[None, :] * part
+    place = (text * k + at)[:, None] * c + lane[None, :]
+    tl.store(out + place, total.to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _to_x_kernel(
+    grad,  # IN (b, k, c)
+    kernel,  # IN float32 (width, c)
+    to_x,  # OUT (b, l, c)
+    l,  # noqa: E741 (as in the shapes)
+    k,
+    c,
+    width,
+    stride,
+    P: tl.constexpr,
+    C: tl.constexpr,
+):
+    text, at = tl.program_id(0).to(tl.int64), tl.program_id(1) * P + tl.arange(0, P)
+    lane = tl.program_id(2) * C + tl.arange(0, C)
+    channel = (lane < c)[None, :]
+    total = tl.zeros((P, C), tl.float32)
+    for back in range(0, (width + stride - 1) // stride):
+        output = at // stride - back  # that sees this position through factor j
+        j = at - output * stride
+        seen = ((output >= 0) & (output < k) & (j < width))[:, None] & channel
+        factor = tl.load(kernel + j[:, None] * c + lane[None, :], mask=seen, other=0.0)
+        place = (text * k + output)[:, None] * c + lane[None, :]
+        total += factor * tl.load(grad + place, mask=seen, other=0.0).to(tl.float32)
+    place = (text * l + at)[:, None] * c + lane[None, :]
+    tl.store(to_x + place, total.to(to_x.dtype.element_ty), mask=(at < l)[:, None] & channel)
+
+
+@triton.jit
+def _to_kernel_kernel(
+    x,  # IN (b, l, c)
+    grad,  # IN (b, k, c)
+    to_kernel,  # OUT float32 (parts, width, c), to be summed
+    n,
+    l,  # noqa: E741 (as in the shapes)
+    k,
+    c,
+    width,
+    stride,
+    P: tl.constexpr,
+    C: tl.constexpr,
+):
+    part, j = tl.program_id(0), tl.program_id(1) * P + tl.arange(0, P)
+    lane = tl.program_id(2) * C + tl.arange(0, C)
+    inside = (j < width)[:, None] & (lane < c)[None, :]
+    total = tl.zeros((P, C), tl.float32)
+    for text in range(part, n, tl.num_programs(0)):
+        first = tl.cast(text, tl.int64)
+        for output in range(0, k):
+            given = tl.load(grad + (first * k + output) * c + lane, mask=lane < c, other=0.0)
+            place = (first * l + output * stride + j)[:, None] * c + lane[None, :]
+            seen = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
+            total += given.to(tl.float32)[None, :] * seen
+    place = (part * width + j)[:, None] * c + lane[None, :]
+    tl.store(to_kernel + place, total, mask=inside)
+
+
+def convolved_on_device(x: Tensor, kernel: Tensor, stride: int) -> Tensor:
+    """(b, k, c) of x (b, l, c) and kernel float32 (width, c), both contiguous."""
+    n, length, c = x.shape
+    width = len(kernel)
+    k = (length - width) // stride + 1
+    out = x.new_empty((n, k, c))
+    _forward_kernel[_grid(n, k, c)](
+        x, kernel, out, length, k, c, width, stride, P=POSITIONS, C=CHANNELS, num_warps=4
+    )
+    return out
+
+
+def gradients_on_device(
+    x: Tensor, kernel: Tensor, grad: Tensor, stride: int
+) -> tuple[Tensor, Tensor]:
+    """Gradients of x (b, l, c) and kernel (width, c), of the result's gradient (b, k, c)."""
+    n, length, c = x.shape
+    width, k = len(kernel), grad.shape[1]
+    to_x = torch.empty_like(x)
+    sizes = (length, k, c, width, stride)
+    settings = {"P": POSITIONS, "C": CHANNELS, "num_warps": 4}
+    _to_x_kernel[_grid(n, length, c)](grad, kernel, to_x, *sizes, **settings)
+    _, *blocks = _grid(n, width, c)
+    n_parts = min(n, triton.cdiv(PROGRAMS, blocks[0] * blocks[1]))
+    parts = kernel.new_empty((n_parts, width, c))
+    _to_kernel_kernel[(n_parts, *blocks)](x, grad, parts, n, *sizes, **settings)
+    return to_x, parts.sum(dim=0)
+
+
+def _grid(n: int, positions: int, c: int) -> tuple[int, int, int]:
+    return n, triton.cdiv(positions, POSITIONS), triton.cdiv(c, CHANNELS)
