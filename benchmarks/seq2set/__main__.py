@@ -131,6 +131,7 @@ def tables(problem: Problem, runs: dict[str, Any], part: str) -> None:
     """Table 3's layout, then Table 6's."""
     micro = [f"micro_{name}" for name in ("precision", "recall", "f1")]
     rest = [f"{average}_f1" for average in AVERAGES[1:]]
+    micro += ["thresholded_micro_f1"]
     for columns in ([*micro, "mean_size", "P@1", "P@5"], rest):
         rows = [[name, *(f"{run[part][c]:.2f}" for c in columns)] for name, run in runs.items()]
         show(f"{problem.name} ({part})", ["", *columns], rows)

@@ -9,9 +9,11 @@ import torch
 
 from benchmarks.seq2set.problem import Problem
 from multitudes.metrics import evaluate, set_scores
+from multitudes.scores.sets import GlobalThreshold
 from multitudes.seq2set.otseq2set import OTSeq2Set
 
 AVERAGES = ("micro", "macro", "weighted", "example")
+CANDIDATES = 30  # labels of an instance that a threshold chooses from
 
 
 def train_and_measure(model: OTSeq2Set, problem: Problem, *, look_at_test: bool) -> dict[str, Any]:
@@ -22,6 +24,8 @@ def train_and_measure(model: OTSeq2Set, problem: Problem, *, look_at_test: bool)
     start = time.perf_counter()
     model.fit(train.train, train.Y, label_texts=problem.label_texts, validation=validation)
     best = model.history_.best
+    texts, Y = validation
+    threshold = GlobalThreshold().fit(model.predict(texts, top_k=CANDIDATES), Y)
     return {
         "seconds": round(time.perf_counter() - start, 1),
         **speed(model),
@@ -30,14 +34,19 @@ def train_and_measure(model: OTSeq2Set, problem: Problem, *, look_at_test: bool)
         "words_found": model.n_words_found_,
         "labels_found": model.n_labels_found_,
         "best_epoch": best.epoch + 1,
-        "validation": metrics(model, *validation),
-        "test": metrics(model, problem.test, problem.Y_test) if look_at_test else None,
+        "validation": metrics(model, texts, Y, threshold),
+        "test": metrics(model, problem.test, problem.Y_test, threshold) if look_at_test else None,
         "curve": [{"epoch": e.epoch + 1, **e.terms, **e.metrics} for e in model.history_.epochs],
     }
 
 
-def metrics(model: OTSeq2Set, texts: list[str], Y: Any) -> dict[str, float]:
-    """Precision, recall and F1 of sets by each average, and P@k of ranks, in percent."""
+def metrics(
+    model: OTSeq2Set, texts: list[str], Y: Any, threshold: GlobalThreshold
+) -> dict[str, float]:
+    """Precision, recall and F1 of sets by each average, and P@k of ranks, in percent.
+
+    Beside the sets as generated, micro-F1 of those that a threshold on probabilities makes.
+    """
     start = time.perf_counter()
     sets = model.predict_sets(texts)
     seconds = time.perf_counter() - start
@@ -47,7 +56,9 @@ def metrics(model: OTSeq2Set, texts: list[str], Y: Any) -> dict[str, float]:
         for part in ("precision", "recall", "f1"):
             found[f"{average}_{part}"] = round(100 * getattr(scores, part), 2)
     found["mean_size"] = round(float((sets.labels >= 0).sum() / len(texts)), 2)
-    ranks = evaluate(model.predict(texts, top_k=5), Y, ks=(1, 3, 5))
+    ranked = model.predict(texts, top_k=CANDIDATES)
+    found["thresholded_micro_f1"] = round(100 * set_scores(threshold.apply(ranked), Y).f1, 2)
+    ranks = evaluate(ranked, Y, ks=(1, 3, 5))
     return found | {f"P@{k}": round(100 * ranks[f"P@{k}"], 2) for k in (1, 3, 5)}
 
 

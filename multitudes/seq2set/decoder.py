@@ -18,6 +18,7 @@ from multitudes.seq2set.attention_steps import Attended
 from multitudes.seq2set.decoder_loop import Feeding, StepWeights, decoder_loop
 from multitudes.seq2set.global_embedding import GlobalEmbedding
 from multitudes.seq2set.gru_cell import gru_cell
+from multitudes.seq2set.label_choice import choose_labels, looked_up
 from multitudes.seq2set.label_output import LabelOutput, without
 from multitudes.seq2set.network_config import NetworkConfig
 
@@ -112,9 +113,8 @@ class Decoder(nn.Module):
         """
         keys = self.attention.keys(values)  # (b, m, hidden)
         if self._loops_at_once and not no_repeat and until is None:
-            return self._all_steps(
-                Attended(keys, values, bias, self.attention.energy.weight), state, targets
-            )
+            to = Attended(keys, values, bias, self.attention.energy.weight[0])
+            return self._all_steps(to, state, targets)
         now = self.first(state)
         features: list[Tensor] = []
         fed: list[Tensor] = []
@@ -154,11 +154,13 @@ class Decoder(nn.Module):
             feature_mask = self.dropout(ones)  # (N, b, z)
         chosen: list[Tensor] = []
 
-        def choose(t: int, features: Tensor) -> Tensor:
+        def choose(t: int, features: Tensor, symbols: Tensor, label: Tensor) -> None:
             features = features if feature_mask is None else features * feature_mask[t]
             banned = torch.stack(chosen, dim=1) if chosen and self.masked_softmax else None
-            chosen.append(self.output.best(self.output.hidden(features), banned))  # (b,)
-            return chosen[-1]
+            # Behind the last step nothing is fed: any mask will do.
+            kept = None if mask is None else mask[(t + 1) % self.n_steps]
+            self._choose(features, banned, kept, symbols, label)
+            chosen.append(symbols)
 
         weights = StepWeights(
             self.labels.weight,
@@ -166,13 +168,31 @@ class Decoder(nn.Module):
             self.from_input.bias,
             self.from_state.weight,
             self.from_state.bias,
-            self.attention.energy.weight,
         )
         first = self.first(state)
         feeding = Feeding(first.label, targets, choose, self.n_steps, mask)
         features, fed = decoder_loop(weights, to, first.hidden, feeding)  # (N, b, z), (N, b)
         features = features if feature_mask is None else features * feature_mask
         return Decoded(self.output.hidden(features.transpose(0, 1)), fed.T)
+
+    def _choose(
+        self,
+        features: Tensor,
+        banned: Tensor | None,
+        mask: Tensor | None,
+        symbols: Tensor,
+        label: Tensor,
+    ) -> None:
+        """The likeliest symbol of features (b, z), and what is fed for it; see `choose_labels`."""
+        hidden, table = self.output.hidden(features), self.labels.weight
+        if self.output.fits_at_once:
+            logits = self.output.logits(hidden)  # (b, n_symbols)
+            if banned is not None:
+                logits = without(logits, banned, empty=self.empty)
+            choose_labels(logits, table, mask, symbols, label)
+        else:
+            symbols.copy_(self.output.best(hidden, banned))
+            label.copy_(looked_up(table, symbols, mask))
 
     def first(self, state: Tensor) -> StepState:
         """Before the first step: the start symbol is fed."""

@@ -24,6 +24,7 @@ from multitudes.seq2set.attention_steps import (
     gradient_of_values,
 )
 from multitudes.seq2set.gru_cell import CellInputs, advance, retreat
+from multitudes.seq2set.label_choice import looked_up
 
 
 class StepWeights(NamedTuple):
@@ -34,7 +35,6 @@ class StepWeights(NamedTuple):
     labels : (n_symbols + 1, d)
     input, input_bias : (3 h, d + c), (3 h,)
     state, state_bias : (4 h, h), (4 h,)
-    energy : (1, h)
     """
 
     labels: Tensor
@@ -42,7 +42,6 @@ class StepWeights(NamedTuple):
     input_bias: Tensor
     state: Tensor
     state_bias: Tensor
-    energy: Tensor
 
 
 class Feeding(NamedTuple):
@@ -54,8 +53,8 @@ class Feeding(NamedTuple):
         To the first step.
     targets : int64 (b, N), optional
         Each to the step after its own.
-    choose : function of (t, features (b, z)) -> int64 (b,)
-        Without targets: what step t chooses.
+    choose : function of t, features IN (b, z), symbols OUT int64 (b,), next OUT (b, d)
+        Without targets: what step t chooses, and what of it is fed to the next step.
     n_steps : int
     label_mask : (N, b, d), optional
         Label embeddings are multiplied with it: dropout.
@@ -63,18 +62,19 @@ class Feeding(NamedTuple):
 
     first: Tensor
     targets: Tensor | None
-    choose: Callable[[int, Tensor], Tensor]
+    choose: Callable[[int, Tensor, Tensor, Tensor], None]
     n_steps: int
     label_mask: Tensor | None = None
 
 
 class _Buffers(NamedTuple):
-    """What steps read and make; one more of features, whose first has the first state alone.
+    """What steps read and make.
 
     Parameters
     ----------
-    features : (N + 1, b, h + c + d)
-        State, contexts and label of each step.
+    features : (N + 2, b, h + c + d)
+        State, contexts and label of each step; before them the first state alone, behind them the
+        label that would be fed next.
     inputs : (N, b, 3 h)
         Products with contexts and label.
     products : (N, b, 4 h)
@@ -99,12 +99,12 @@ def decoder_loop(
 ) -> tuple[Tensor, Tensor]:
     """Features (N, b, h + c + d) of all steps, before dropout, and the symbols (N, b) after them.
 
-    `to.energy` is not read: `weights` have it. `state` (b, h) is where the decoder starts.
+    `state` (b, h) is where the decoder starts.
     """
-    features, fed = _Loop.apply(  # type: ignore[no-untyped-call]
-        feeding, *weights, to.keys, to.values, to.bias, state
+    features, symbols = _Loop.apply(  # type: ignore[no-untyped-call]
+        feeding, *weights, *to, state
     )
-    return features, fed
+    return features, symbols
 
 
 class _Loop(Function):
@@ -116,33 +116,33 @@ class _Loop(Function):
         size, dim = weights.state.shape[1], weights.labels.shape[1]
         made = _buffers(weights, to, feeding.n_steps)
         by_features = _in_order_of_features(weights.input, dim).T  # (c + d, 3 h)
-        contexts = made.features[1:, :, size:-dim]  # (N, b, c)
-        labels = made.features[1:, :, -dim:]  # (N, b, d)
-        symbols = feeding.first.new_empty((feeding.n_steps, len(state)))  # (N, b)
+        contexts = made.features[1:, :, size:-dim]  # (N + 1, b, c)
+        labels = made.features[1:, :, -dim:]  # (N + 1, b, d)
+        # One more, which is not fed any longer.
+        fed = feeding.first.new_empty((feeding.n_steps + 1, len(state)))  # (N + 1, b)
+        fed[0] = feeding.first
+        n_known = 1
         if feeding.targets is not None:
-            symbols.copy_(feeding.targets.T)
-            fed = torch.cat([feeding.first[None], symbols[:-1]])  # (N, b)
-            labels.copy_(_looked_up(weights.labels, fed, feeding.label_mask))
+            fed[1:] = feeding.targets.T
+            n_known = feeding.n_steps
+        mask = None if feeding.label_mask is None else feeding.label_mask[:n_known]
+        labels[:n_known] = looked_up(weights.labels, fed[:n_known], mask)
         # In full precision: what is rounded off a state is missing in all later ones.
         hidden = state.to(weights.labels.dtype)[None].clone()  # (1, b, h)
         made.features[0, :, :size] = state
-        last = feeding.first  # (b,)
         for t in range(feeding.n_steps):
             before = made.features[t, :, :size]  # (b, h)
             torch.addmm(weights.state_bias, before, weights.state.T, out=made.products[t])
             attend(to, made.products[t, :, 3 * size :], made.at(t), contexts[t])
-            if feeding.targets is None:
-                mask = None if feeding.label_mask is None else feeding.label_mask[t]
-                labels[t] = _looked_up(weights.labels, last, mask)
             read = made.features[t + 1, :, size:]  # (b, c + d)
             torch.addmm(weights.input_bias, read, by_features, out=made.inputs[t])
             advance(made.cell(t, size), hidden, made.features[t + 1 : t + 2, :, :size])
             if feeding.targets is None:
-                last = symbols[t] = feeding.choose(t, made.features[t + 1])
-        fed = torch.cat([feeding.first[None], symbols[:-1]])  # (N, b)
+                feeding.choose(t, made.features[t + 1], fed[t + 1], labels[t + 1])
         ctx.save_for_backward(*tensors, fed, feeding.label_mask, *made[:3], *made.found)
+        symbols = fed[1:]
         ctx.mark_non_differentiable(symbols)
-        return made.features[1:], symbols
+        return made.features[1:-1], symbols
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -152,12 +152,12 @@ class _Loop(Function):
         back = _Backwards(weights, to, made, grads[0])
         for t in reversed(range(len(inputs))):
             back.step(t)
-        to_labels = back.to_labels(fed, mask)
+        to_labels = back.to_labels(fed[:-1], mask)
         to_keys, to_energy = gradient_of_keys(to, products[:, :, 3 * back.size :], back.to_energies)
         to_values = gradient_of_values(to.bias, made.found, back.to_contexts)
         to_state = (back.grad + back.later)[0].to(state.dtype)  # (b, h)
-        of_weights = (to_labels, *back.to_products(), to_energy[None])
-        return (None, *of_weights, to_keys, to_values, None, to_state)
+        of_weights = (to_labels, *back.to_products())
+        return (None, *of_weights, to_keys, to_values, None, to_energy, to_state)
 
 
 class _Backwards:
@@ -227,9 +227,9 @@ class _Backwards:
     def to_products(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Gradients of input and input_bias, state and state_bias."""
         to_inputs, to_made = self.to_inputs.flatten(0, 1), self.to_made.flatten(0, 1)
-        features = self.made.features  # (N + 1, b, h + c + d)
-        before = features[:-1, :, : self.size].flatten(0, 1)  # (N b, h)
-        read = features[1:, :, self.size :].flatten(0, 1)  # (N b, c + d)
+        features = self.made.features  # (N + 2, b, h + c + d)
+        before = features[:-2, :, : self.size].flatten(0, 1)  # (N b, h)
+        read = features[1:-1, :, self.size :].flatten(0, 1)  # (N b, c + d)
         to_input = _in_order_of_features(to_inputs.T @ read, read.shape[1] - self.dim)
         full = self.grad.dtype
         return (
@@ -241,9 +241,7 @@ class _Backwards:
 
 
 def _parts(tensors: tuple[Tensor, ...] | list[Tensor]) -> tuple[StepWeights, Attended, Tensor]:
-    weights = StepWeights(*tensors[:6])
-    keys, values, bias, state = tensors[6:]
-    return weights, Attended(keys, values, bias, weights.energy[0]), state
+    return StepWeights(*tensors[:5]), Attended(*tensors[5:9]), tensors[9]
 
 
 def _buffers(weights: StepWeights, to: Attended, n_steps: int) -> _Buffers:
@@ -251,7 +249,7 @@ def _buffers(weights: StepWeights, to: Attended, n_steps: int) -> _Buffers:
     size, dim = weights.state.shape[1], weights.labels.shape[1]
     (n, n_memories, m), width = to.bias.shape, to.values.shape[2]
     full = weights.labels.dtype
-    features = to.values.new_empty((n_steps + 1, n, size + n_memories * width + dim))
+    features = to.values.new_empty((n_steps + 2, n, size + n_memories * width + dim))
     return _Buffers(
         features,
         to.values.new_empty((n_steps, n, 3 * size)),
@@ -266,9 +264,3 @@ def _buffers(weights: StepWeights, to: Attended, n_steps: int) -> _Buffers:
 def _in_order_of_features(matrix: Tensor, first: int) -> Tensor:
     """The first so many columns last: inputs are label and contexts, features end the other way."""
     return torch.cat([matrix[:, first:], matrix[:, :first]], dim=1)
-
-
-def _looked_up(table: Tensor, symbols: Tensor, mask: Tensor | None) -> Tensor:
-    """Label embeddings (..., d) of symbols (...)."""
-    found = table[symbols]
-    return found if mask is None else found * mask

@@ -36,6 +36,11 @@ class LabelOutput(nn.Module):
         """The last layer, as the losses take it."""
         return OutputLayer(self.weight, self.bias)
 
+    @property
+    def fits_at_once(self) -> bool:
+        """Whether all logits of a step may be looked at together."""
+        return len(self.weight) <= MAX_LABELS_AT_ONCE
+
     def hidden(self, features: Tensor) -> Tensor:
         """What the last layer reads, (..., w): the features (..., z) or the bottleneck's."""
         return features if self.narrow is None else torch.tanh(self.narrow(features))
@@ -67,7 +72,7 @@ class LabelOutput(nn.Module):
 
     def _some_logits(self, hidden: Tensor, first: int) -> Tensor:
         """Logits (b, c) of the symbols from `first` on that are looked at together."""
-        if len(self.weight) <= MAX_LABELS_AT_ONCE:  # no slice: autocast keeps whole weights cast
+        if self.fits_at_once:  # no slice: autocast keeps whole weights cast
             return self.logits(hidden)
         rows = slice(first, first + MAX_LABELS_AT_ONCE)
         return nn.functional.linear(hidden, self.weight[rows], self.bias[rows])

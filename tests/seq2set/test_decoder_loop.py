@@ -59,6 +59,14 @@ def test_all_at_once_is_step_by_step(settings, targets):
     assert len(found[1].unique()) > 2
 
 
+@pytest.mark.parametrize("settings", [{}, {"masked_softmax": True}])
+def test_labels_in_pieces(settings, monkeypatch):
+    net = network(scale=4.0, **settings).double()
+    whole = decoded_and_gradients(net, None, at_once=True)
+    monkeypatch.setattr("multitudes.seq2set.label_output.MAX_LABELS_AT_ONCE", 3)
+    torch.testing.assert_close(decoded_and_gradients(net, None, at_once=True), whole)
+
+
 @pytest.mark.parametrize("targets", [None, TARGETS])
 def test_dropout_blanks_the_same_places(targets):
     net = network(scale=4.0).double()
