@@ -128,13 +128,18 @@ def store(out: Path, problem: Problem, given: argparse.Namespace, runs: dict[str
 
 
 def tables(problem: Problem, runs: dict[str, Any], part: str) -> None:
-    """Table 3's layout, then Table 6's."""
-    micro = [f"micro_{name}" for name in ("precision", "recall", "f1")]
-    rest = [f"{average}_f1" for average in AVERAGES[1:]]
-    micro += ["thresholded_micro_f1"]
-    for columns in ([*micro, "mean_size", "P@1", "P@5"], rest):
+    """Table 3's layout, then Table 6's; F1, but for precision, recall and P@k."""
+    micro = {f"micro_{name}": name for name in ("precision", "recall", "f1")}
+    micro |= {
+        "thresholded_micro_f1": "thresholded",
+        "mean_size": "size",
+        "P@1": "P@1",
+        "P@5": "P@5",
+    }
+    others = {f"{average}_f1": average for average in AVERAGES[1:]}
+    for title, columns in (("micro averages", micro), ("other averages", others)):
         rows = [[name, *(f"{run[part][c]:.2f}" for c in columns)] for name, run in runs.items()]
-        show(f"{problem.name} ({part})", ["", *columns], rows)
+        show(f"{problem.name} ({part}), {title}", ["", *columns.values()], rows)
 
 
 def summary(data: str, runs: dict[str, Any], part: str) -> dict[str, Any]:
