@@ -37,7 +37,7 @@ from multitudes.seq2set.network_config import NetworkConfig
 from multitudes.seq2set.presets import seq2set_preset
 from multitudes.seq2set.text_encoder import Memory
 from multitudes.seq2set.training_step import BatchTerms, TrainingStep
-from multitudes.seq2set.word_batches import on_device, word_batch
+from multitudes.seq2set.word_batches import LENGTHS_PER_DOUBLING, on_device, word_batch
 
 NAMES = ("seq2seq", "seq2seq+lc", "sgm", "bm", "bm+lc", "bm+ot", "otseq2set")
 ONE_KERNEL = (
@@ -180,7 +180,8 @@ def made_batch(
         row[:count] = rng.choice(given.labels, count, replace=False)
         if sequence:
             row[count] = given.labels  # the end symbol
-    words = word_batch(rows, round_up_to=8, doubling=given.compile != "off", device=device)
+    few = LENGTHS_PER_DOUBLING[given.compile]
+    words = word_batch(rows, round_up_to=8, per_doubling=few, device=device)
     return TrainingBatch(words, on_device(torch.from_numpy(targets), device))
 
 

@@ -19,7 +19,13 @@ from multitudes.seq2set.network import SeqNetwork, TrainingBatch
 from multitudes.seq2set.network_config import NetworkConfig
 from multitudes.seq2set.targets import TargetRows
 from multitudes.seq2set.training_step import BatchTerms, Objective, TrainingStep
-from multitudes.seq2set.word_batches import BatchConfig, epoch_rows, on_device, word_batch
+from multitudes.seq2set.word_batches import (
+    LENGTHS_PER_DOUBLING,
+    BatchConfig,
+    epoch_rows,
+    on_device,
+    word_batch,
+)
 from multitudes.seq2set.words_config import WordsConfig
 from multitudes.training import Batches, Checkpoint, History, TrainingConfig, train
 
@@ -115,7 +121,7 @@ def draw(
             word_batch(
                 texts.rows.take(rows),
                 round_up_to=settings.round_up_to,
-                doubling=config.network.compile != "off",
+                per_doubling=LENGTHS_PER_DOUBLING[config.network.compile],
                 device=network.device,
             ),
             on_device(texts.targets.padded(rows), network.device),

@@ -15,6 +15,9 @@ from multitudes.seq2set.graph_capture import capturing
 from multitudes.seq2set.vocabulary import PADDING
 from multitudes.types import IntArray
 
+LENGTHS_PER_DOUBLING = {"off": None, "on": 1, "graphs": 4}
+"""How many lengths batches may have, by `NetworkConfig.compile`: graphs are quickly captured."""
+
 BATCHES_SORTED_TOGETHER = 16
 """Texts are sorted by length within so many batches: little padding, and still random enough."""
 
@@ -55,23 +58,31 @@ def word_batch(
     rows: TokenRows,
     *,
     round_up_to: int = 1,
-    doubling: bool = False,
+    per_doubling: int | None = None,
     device: torch.device | str = "cpu",
 ) -> WordBatch:
     """Texts, longest first, as one padded batch on a device.
 
-    Its length is a multiple of `round_up_to`; with `doubling`, `round_up_to` times a power of two,
-    so that compiled code, which is compiled anew for each length, sees few of them.
+    Its length is a multiple of `round_up_to`. With `per_doubling`, only so many of them are used
+    between a length and its double, so that code that is made anew for each sees few lengths.
     """
     lengths = rows.lengths
     longest = int(lengths.max()) if len(rows) else 0
     n_units = -(-longest // round_up_to)
-    width = (1 << (n_units - 1).bit_length() if doubling else n_units) * round_up_to
+    width = _few(n_units, per_doubling) * round_up_to
     ids = np.full((len(rows), width), PADDING, np.int64)
     inside = np.arange(width) < lengths[:, None]
     ids[inside] = rows.ids
     host = torch.from_numpy(lengths.astype(np.int64))
     return WordBatch(on_device(ids, device), on_device(lengths, device), host)
+
+
+def _few(n: int, per_doubling: int | None) -> int:
+    """The next of few numbers: 4 between a power of two and the next are 4, 5, 6, 7, 8, 10, ..."""
+    if per_doubling is None or not n:
+        return n
+    step = max(1, (1 << (n - 1).bit_length() >> 1) // per_doubling)
+    return -(-n // step) * step
 
 
 def on_device(array: IntArray, device: torch.device | str) -> Tensor:

@@ -16,6 +16,24 @@ def test_padding():
     assert batch.ids[1].tolist() == [*rows.ids[5:7].tolist(), 0, 0, 0, 0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("per_doubling", "expected"),
+    [
+        (None, list(range(1, 18))),
+        (1, [1, 2, 4, 4, 8, 8, 8, 8, 16, 16, 16, 16, 16, 16, 16, 16, 32]),
+        (2, [1, 2, 3, 4, 6, 6, 8, 8, 12, 12, 12, 12, 16, 16, 16, 16, 24]),
+        (4, [1, 2, 3, 4, 5, 6, 7, 8, 10, 10, 12, 12, 14, 14, 16, 16, 20]),
+    ],
+)
+def test_few_lengths(per_doubling, expected):
+    def width(n):
+        batch = word_batch(token_rows((n, 1)), round_up_to=2, per_doubling=per_doubling)
+        return batch.ids.shape[1]
+
+    assert [width(2 * n) for n in range(1, 18)] == [2 * n for n in expected]
+    assert width(15) >= 15
+
+
 @pytest.mark.parametrize(("n", "size"), [(100, 8), (96, 8), (3, 8), (1000, 8), (1, 1)])
 def test_an_epoch_shows_every_instance_in_batches_of_one_size(n, size):
     lengths = np.random.default_rng(0).integers(1, 50, n)
