@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.report import show
 from multitudes.encoder.tokens import TokenRows
-from multitudes.seq2set import decoder, decoder_loop, padded_gru
+from multitudes.seq2set import decoder, decoder_loop, label_softmax, padded_gru
 from multitudes.seq2set.label_vectors import StartVectors
 from multitudes.seq2set.loss_config import SetLossConfig
 from multitudes.seq2set.losses import transport
@@ -44,6 +44,8 @@ ONE_KERNEL = (
     *((module, name) for module in (padded_gru, decoder_loop) for name in ("advance", "retreat")),
     *((decoder_loop, name) for name in ("attend", "attend_backwards", "gradient_of_keys")),
     (decoder, "choose_labels"),
+    (label_softmax, "absorb"),
+    (label_softmax, "spread"),
     (transport, "transport_plans"),
 )
 NO_KERNEL = ("detach", "promote_types", "empty", "_unsafe_view", "new_empty", "lift_fresh")

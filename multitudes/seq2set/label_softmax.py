@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from multitudes.errors import DataError
+from multitudes.seq2set.softmax_blocks import Products, Running, absorb, spread
 
 CELLS_AT_ONCE = 1 << 25
 """Logits of a block where nothing else is set: 128 MiB of float32."""
@@ -95,20 +96,6 @@ class _Layout:
     product: torch.dtype
 
 
-@dataclass(frozen=True)
-class _Block:
-    """A block of c labels, from the `start`-th to before the `stop`-th."""
-
-    start: int
-    stop: int
-
-    def places(self, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Columns (r, k) of labels in this block, any column for others; bool (r, k): which are."""
-        at = labels - self.start
-        inside = (at >= 0) & (at < self.stop - self.start)
-        return at.clamp(0, self.stop - self.start - 1), inside
-
-
 class _LabelSoftmax(Function):
     """See `label_softmax`; r is b N."""
 
@@ -125,23 +112,19 @@ class _LabelSoftmax(Function):
     ) -> tuple[Tensor, Tensor]:
         dtype = torch.promote_types(states.dtype, torch.float32)
         highest = states.new_full((len(states),), torch.finfo(dtype).min, dtype=dtype)  # (r,)
-        total = torch.zeros_like(highest)  # (r,)
         asked = states.new_zeros(labels.shape, dtype=dtype)  # (r, k)
+        running = Running(highest, torch.zeros_like(highest), asked)
         width = 0 if embeddings is None else embeddings.shape[1]
         expected = states.new_zeros((len(states), width), dtype=dtype)  # (r, d)
-        for block in _blocks(len(weight), layout.chunk):
-            logits = _logits(states, weight, bias, excluded, block, layout.product)  # (r, c)
-            columns, inside = block.places(labels)  # (r, k)
-            asked = torch.where(inside, logits.gather(1, columns), asked)  # (r, k)
-            before, highest = highest, torch.maximum(highest, logits.amax(dim=1))  # (r,)
-            shrink = (before - highest).exp_()  # (r,)
-            unscaled = logits.sub_(highest.unsqueeze(1)).exp_()  # (r, c)
-            total = total * shrink + unscaled.sum(dim=1)  # (r,)
-            if embeddings is not None:
-                part = unscaled.to(layout.product) @ _rows(embeddings, block, layout.product)
-                expected = expected * shrink.unsqueeze(1) + part  # (r, d)
-        normaliser = highest + total.log()  # (r,)
-        expected /= total.unsqueeze(1)
+        for part in _blocks(len(weight), layout.chunk):
+            block = _products(states, weight, bias, labels, excluded, part, layout.product)
+            unscaled = None if embeddings is None else torch.empty_like(block.products)  # (r, c)
+            shrink = absorb(block, running, unscaled)  # (r,)
+            if embeddings is not None and unscaled is not None:
+                mean = unscaled @ embeddings[part].to(layout.product)  # (r, d)
+                expected = expected * shrink.unsqueeze(1) + mean
+        normaliser = highest + running.total.log()  # (r,)
+        expected /= running.total.unsqueeze(1)
         ctx.layout = layout
         ctx.save_for_backward(
             states, weight, bias, labels, excluded, embeddings, normaliser, expected
@@ -156,60 +139,50 @@ class _LabelSoftmax(Function):
         to_expected = grads[1]  # (r, d)
         shift = -to_asked.sum(dim=1) - (to_expected * expected).sum(dim=1)  # (r,)
         needs_states, needs_weight, needs_bias = ctx.needs_input_grad[:3]
-        to_states = torch.zeros_like(states, dtype=normaliser.dtype) if needs_states else None
+        to_states: Tensor | None = None
         to_weight = torch.empty_like(weight) if needs_weight else None
         to_bias = torch.empty_like(bias) if needs_bias else None
         inputs = states.to(product)  # (r, z)
-        for block in _blocks(len(weight), ctx.layout.chunk):
-            part = slice(block.start, block.stop)
-            logits = _logits(states, weight, bias, excluded, block, product)  # (r, c)
-            to_logits = logits.sub_(normaliser.unsqueeze(1)).exp_()  # (r, c): probabilities
-            if embeddings is None:
-                to_logits *= shift.unsqueeze(1)
-            else:
-                along = to_expected.to(product) @ _rows(embeddings, block, product).T  # (r, c)
-                to_logits *= along + shift.unsqueeze(1)
-            columns, inside = block.places(labels)  # (r, k)
-            to_logits.scatter_add_(1, columns, torch.where(inside, to_asked, 0.0))
+        for part in _blocks(len(weight), ctx.layout.chunk):
+            block = _products(states, weight, bias, labels, excluded, part, product)
+            along = None
+            if embeddings is not None:
+                along = to_expected.to(product) @ embeddings[part].to(product).T  # (r, c)
+            to_logits = spread(block, normaliser, shift, along, to_asked)  # (r, c)
             if to_bias is not None:
-                to_bias[part] = to_logits.sum(dim=0)  # (c,)
-            to_logits = to_logits.to(product)  # (r, c)
-            if to_states is not None:
-                to_states += to_logits @ _rows(weight, block, product)  # (r, z)
+                to_bias[part] = to_logits.sum(dim=0, dtype=normaliser.dtype)  # (c,)
+            if needs_states:
+                owed = to_logits @ weight[part].to(product)  # (r, z)
+                to_states = owed if to_states is None else owed + to_states.to(normaliser.dtype)
             if to_weight is not None:
                 to_weight[part] = to_logits.T @ inputs  # (c, z)
         to_states = None if to_states is None else to_states.to(states.dtype)
         return to_states, to_weight, to_bias, None, None, None, None
 
 
-def _logits(
+def _products(
     states: Tensor,
     weight: Tensor,
     bias: Tensor | None,
+    labels: Tensor,
     excluded: Tensor | None,
-    block: _Block,
+    part: slice,
     product: torch.dtype,
-) -> Tensor:
-    """Logits (r, c) of a block, float32 at least, -inf where a label is excluded."""
-    logits = states.to(product) @ _rows(weight, block, product).T  # (r, c)
-    logits = logits.to(torch.promote_types(states.dtype, torch.float32))
-    if bias is not None:
-        logits += bias[block.start : block.stop]
+) -> Products:
+    """Products (r, c) of a block of labels, -inf where one is excluded."""
+    products = states.to(product) @ weight[part].to(product).T  # (r, c)
+    block = Products(products, None if bias is None else bias[part], labels - part.start)
     if excluded is not None:
-        columns, inside = block.places(excluded)  # (r, e)
-        logits.scatter_add_(1, columns, torch.where(inside, -torch.inf, 0.0).to(logits.dtype))
-    return logits
+        forbidden = block._replace(places=excluded - part.start)  # (r, e)
+        penalty = torch.where(forbidden.inside, -torch.inf, 0.0).to(product)  # (r, e)
+        products.scatter_add_(1, forbidden.columns, penalty)
+    return block
 
 
-def _blocks(n_labels: int, chunk: int) -> Iterator[_Block]:
+def _blocks(n_labels: int, chunk: int) -> Iterator[slice]:
     """All labels, block by block."""
     for start in range(0, n_labels, chunk):
-        yield _Block(start, min(start + chunk, n_labels))
-
-
-def _rows(matrix: Tensor, block: _Block, dtype: torch.dtype) -> Tensor:
-    """A block's rows, (c, ...), in the precision of products."""
-    return matrix[block.start : block.stop].to(dtype)
+        yield slice(start, min(start + chunk, n_labels))
 
 
 def _per_step(labels: Tensor, n_steps: int) -> Tensor:
