@@ -102,13 +102,21 @@ def sections(
     def whole() -> Tensor:
         return step(batch)["loss"]
 
+    def plain() -> Tensor:
+        words = batch.words
+        return terms(words.ids, words.lengths, batch.targets, words.host_lengths)["loss"]
+
     with Matcher("all") as matcher:
         terms = BatchTerms(network, matcher, objective=preset.objective, loss=loss)
         step = TrainingStep(terms)
         parts: dict[str, Callable[[], Tensor]] = {
             "encoder": encode, "decoder": decode, "loss": lose, "step": whole,
         }  # fmt: skip
-        counts = {part: operations(made, network) for part, made in parts.items()}
+        # What is captured has no operations of its own.
+        counts = {
+            part: operations(plain if part == "step" else made, network)
+            for part, made in parts.items()
+        }
         times = {part: milliseconds(made, network, given.rounds) for part, made in parts.items()}
 
         def update() -> None:

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from multitudes.seq2set.alignment import aligned, aligned_size
 from multitudes.seq2set.attention import SharedAttention
 from multitudes.seq2set.attention_steps import Attended
 from multitudes.seq2set.decoder_loop import Feeding, StepWeights, decoder_loop
@@ -145,23 +147,15 @@ class Decoder(nn.Module):
 
     def _all_steps(self, to: Attended, state: Tensor, targets: Tensor | None) -> Decoded:
         """All steps as one function, with its own gradient."""
-        shape = (self.n_steps, len(state), self.labels.weight.shape[1])
-        mask = feature_mask = None
+        kind, dim = to.values.dtype, self.labels.weight.shape[1]
+        width = self.from_state.in_features + self.from_input.in_features
+        shape = (self.n_steps, len(state), aligned_size(width, kind))  # (N, b, z)
+        label_mask = feature_mask = None
         if self.dropout.p:
-            mask = self.dropout(torch.ones(shape, device=state.device))  # (N, b, d)
-            width = self.from_state.in_features + self.from_input.in_features
-            ones = to.values.new_ones((*shape[:2], width))
-            feature_mask = self.dropout(ones)  # (N, b, z)
-        chosen: list[Tensor] = []
-
-        def choose(t: int, features: Tensor, symbols: Tensor, label: Tensor) -> None:
-            features = features if feature_mask is None else features * feature_mask[t]
-            banned = torch.stack(chosen, dim=1) if chosen and self.masked_softmax else None
-            # Behind the last step nothing is fed: any mask will do.
-            kept = None if mask is None else mask[(t + 1) % self.n_steps]
-            self._choose(features, banned, kept, symbols, label)
-            chosen.append(symbols)
-
+            ones = torch.ones((*shape[:2], dim), device=state.device)
+            label_mask = self.dropout(ones)  # (N, b, d)
+            feature_mask = self.dropout(to.values.new_ones(shape))  # (N, b, z)
+        choice = _Choice(self, label_mask, feature_mask)
         weights = StepWeights(
             self.labels.weight,
             self.from_input.weight,
@@ -170,29 +164,10 @@ class Decoder(nn.Module):
             self.from_state.bias,
         )
         first = self.first(state)
-        feeding = Feeding(first.label, targets, choose, self.n_steps, mask)
+        feeding = Feeding(first.label, targets, choice, self.n_steps, label_mask)
         features, fed = decoder_loop(weights, to, first.hidden, feeding)  # (N, b, z), (N, b)
         features = features if feature_mask is None else features * feature_mask
-        return Decoded(self.output.hidden(features.transpose(0, 1)), fed.T)
-
-    def _choose(
-        self,
-        features: Tensor,
-        banned: Tensor | None,
-        mask: Tensor | None,
-        symbols: Tensor,
-        label: Tensor,
-    ) -> None:
-        """The likeliest symbol of features (b, z), and what is fed for it; see `choose_labels`."""
-        hidden, table = self.output.hidden(features), self.labels.weight
-        if self.output.fits_at_once:
-            logits = self.output.logits(hidden)  # (b, n_symbols)
-            if banned is not None:
-                logits = without(logits, banned, empty=self.empty)
-            choose_labels(logits, table, mask, symbols, label)
-        else:
-            symbols.copy_(self.output.best(hidden, banned))
-            label.copy_(looked_up(table, symbols, mask))
+        return Decoded(self.output.hidden(features[:, :, :width].transpose(0, 1)), fed.T)
 
     def first(self, state: Tensor) -> StepState:
         """Before the first step: the start symbol is fed."""
@@ -227,3 +202,56 @@ class Decoder(nn.Module):
         weight = self.labels.weight[: self.start]  # (n_symbols, d)
         mean: Tensor = probabilities.to(features.dtype) @ weight.to(features.dtype)
         return mean
+
+
+class _Choice:
+    """Chooses the likeliest symbol of each step, in place; see `Feeding`.
+
+    Parameters
+    ----------
+    decoder : Decoder
+    label_mask, feature_mask : (N, b, d) and (N, b, z), optional
+        Dropout of all steps.
+    """
+
+    def __init__(
+        self, decoder: Decoder, label_mask: Tensor | None, feature_mask: Tensor | None
+    ) -> None:
+        self.decoder, self.label_mask, self.feature_mask = decoder, label_mask, feature_mask
+        self.chosen: list[Tensor] = []
+        self._layer: tuple[Tensor, Tensor] | None = None
+
+    def __call__(self, t: int, features: Tensor, symbols: Tensor, label: Tensor) -> None:
+        decoder, output = self.decoder, self.decoder.output
+        if self.feature_mask is not None:
+            features = features * self.feature_mask[t]  # (b, z)
+        banned = None
+        if self.chosen and decoder.masked_softmax:
+            banned = torch.stack(self.chosen, dim=1)  # (b, t)
+        mask = None
+        if self.label_mask is not None:  # behind the last step nothing is fed: any mask will do
+            mask = self.label_mask[(t + 1) % decoder.n_steps]  # (b, d)
+        table = decoder.labels.weight
+        if output.fits_at_once:
+            logits = self._logits(features)  # (b, >= n_symbols)
+            if banned is not None:
+                logits = without(logits, banned, empty=decoder.empty)
+            choose_labels(logits, table, mask, symbols, label)
+        else:
+            hidden = output.hidden(features[:, : output.n_features])  # (b, w)
+            symbols.copy_(output.best(hidden, banned))
+            label.copy_(looked_up(table, symbols, mask))
+        self.chosen.append(symbols)
+
+    def _logits(self, features: Tensor) -> Tensor:
+        """Logits of features (b, z), and -inf where rows are filled up."""
+        output = self.decoder.output
+        if self._layer is None:
+            weight = aligned(output.weight, features.dtype, rows=True)  # (>= n_symbols, >= w)
+            more = len(weight) - len(output.bias)
+            self._layer = weight, F.pad(output.bias, (0, more), value=-torch.inf)
+        weight, bias = self._layer
+        if output.narrow is not None:
+            features = output.hidden(features[:, : output.n_features])  # (b, w)
+            features = F.pad(features, (0, weight.shape[1] - features.shape[1]))
+        return F.linear(features, weight, bias)

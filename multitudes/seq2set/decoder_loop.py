@@ -12,9 +12,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
 
+from multitudes.seq2set.alignment import aligned_size
 from multitudes.seq2set.attention_steps import (
     Attended,
     Attention,
@@ -72,7 +74,7 @@ class _Buffers(NamedTuple):
 
     Parameters
     ----------
-    features : (N + 2, b, h + c + d)
+    features : (N + 2, b, z)
         State, contexts and label of each step; before them the first state alone, behind them the
         label that would be fed next.
     inputs : (N, b, 3 h)
@@ -80,12 +82,16 @@ class _Buffers(NamedTuple):
     products : (N, b, 4 h)
         Products with the state before: gates and query.
     found : Attention of (N, b, ...)
+    contexts, labels : slice
+        Where they are among features, behind the state.
     """
 
     features: Tensor
     inputs: Tensor
     products: Tensor
     found: Attention
+    contexts: slice
+    labels: slice
 
     def at(self, t: int) -> Attention:
         return Attention(self.found.energies[t], self.found.totals[t])
@@ -97,12 +103,13 @@ class _Buffers(NamedTuple):
 def decoder_loop(
     weights: StepWeights, to: Attended, state: Tensor, feeding: Feeding
 ) -> tuple[Tensor, Tensor]:
-    """Features (N, b, h + c + d) of all steps, before dropout, and the symbols (N, b) after them.
+    """Features (N, b, z) of all steps, before dropout, and the symbols (N, b) after them.
 
-    `state` (b, h) is where the decoder starts.
+    `state` (b, h) is where the decoder starts. z is h + c + d, and in 16 bits the next multiple of
+    8: what is behind a label is 0.
     """
     features, symbols = _Loop.apply(  # type: ignore[no-untyped-call]
-        feeding, *weights, *to, state
+        feeding, *weights, *(part.contiguous() for part in to), state.contiguous()
     )
     return features, symbols
 
@@ -113,11 +120,11 @@ class _Loop(Function):
     @staticmethod
     def forward(ctx: Any, feeding: Feeding, *tensors: Tensor) -> tuple[Tensor, Tensor]:
         weights, to, state = _parts(tensors)
-        size, dim = weights.state.shape[1], weights.labels.shape[1]
+        size = weights.state.shape[1]
         made = _buffers(weights, to, feeding.n_steps)
-        by_features = _in_order_of_features(weights.input, dim).T  # (c + d, 3 h)
-        contexts = made.features[1:, :, size:-dim]  # (N + 1, b, c)
-        labels = made.features[1:, :, -dim:]  # (N + 1, b, d)
+        by_features = _by_features(weights).T  # (z - h, 3 h)
+        contexts = made.features[1:, :, made.contexts]  # (N + 1, b, c)
+        labels = made.features[1:, :, made.labels]  # (N + 1, b, d)
         # One more, which is not fed any longer.
         fed = feeding.first.new_empty((feeding.n_steps + 1, len(state)))  # (N + 1, b)
         fed[0] = feeding.first
@@ -134,12 +141,13 @@ class _Loop(Function):
             before = made.features[t, :, :size]  # (b, h)
             torch.addmm(weights.state_bias, before, weights.state.T, out=made.products[t])
             attend(to, made.products[t, :, 3 * size :], made.at(t), contexts[t])
-            read = made.features[t + 1, :, size:]  # (b, c + d)
+            read = made.features[t + 1, :, size:]  # (b, z - h)
             torch.addmm(weights.input_bias, read, by_features, out=made.inputs[t])
             advance(made.cell(t, size), hidden, made.features[t + 1 : t + 2, :, :size])
             if feeding.targets is None:
                 feeding.choose(t, made.features[t + 1], fed[t + 1], labels[t + 1])
         ctx.save_for_backward(*tensors, fed, feeding.label_mask, *made[:3], *made.found)
+        ctx.places = made.contexts, made.labels
         symbols = fed[1:]
         ctx.mark_non_differentiable(symbols)
         return made.features[1:-1], symbols
@@ -148,7 +156,7 @@ class _Loop(Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *tensors, fed, mask, features, inputs, products, energies, totals = ctx.saved_tensors
         weights, to, state = _parts(tensors)
-        made = _Buffers(features, inputs, products, Attention(energies, totals))
+        made = _Buffers(features, inputs, products, Attention(energies, totals), *ctx.places)
         back = _Backwards(weights, to, made, grads[0])
         for t in reversed(range(len(inputs))):
             back.step(t)
@@ -167,14 +175,14 @@ class _Backwards:
     ----------
     weights, to, made
         Of the steps forwards.
-    given : (N, b, h + c + d)
+    given : (N, b, z)
         Gradient of the features.
     """
 
     def __init__(self, weights: StepWeights, to: Attended, made: _Buffers, given: Tensor) -> None:
         self.weights, self.to, self.made = weights, to, made
-        self.size, self.dim = weights.state.shape[1], weights.labels.shape[1]
-        self.by_features = _in_order_of_features(weights.input, self.dim)  # (3 h, c + d)
+        self.size = weights.state.shape[1]
+        self.by_features = _by_features(weights)  # (3 h, z - h)
         # A copy: what arrives through the gates is added to it.
         self.to_features = given.clone(memory_format=torch.contiguous_format)
         self.to_inputs, self.to_made = (
@@ -189,7 +197,7 @@ class _Backwards:
     def step(self, t: int) -> None:
         """From what is known of step t's features to what it owes to the step before."""
         size, made = self.size, self.made
-        to_features = self.to_features[t : t + 1]  # (1, b, h + c + d)
+        to_features = self.to_features[t : t + 1]  # (1, b, z)
         retreat(
             made.cell(t, size),
             made.features[t : t + 1, :, :size],
@@ -203,7 +211,7 @@ class _Backwards:
             self.to,
             made.products[t, :, 3 * size :],
             made.at(t),
-            (made.features[t + 1, :, size : -self.dim], self.to_contexts[t]),
+            (made.features[t + 1, :, made.contexts], self.to_contexts[t]),
             self.to_energies[t],
             self.to_made[t, :, 3 * size :],
         )
@@ -212,11 +220,11 @@ class _Backwards:
     @property
     def to_contexts(self) -> Tensor:
         """(N, b, c), whole for the steps that are done."""
-        return self.to_features[:, :, self.size : -self.dim]
+        return self.to_features[:, :, self.made.contexts]
 
     def to_labels(self, fed: Tensor, mask: Tensor | None) -> Tensor:
         """Gradient (n_symbols + 1, d) of label embeddings; `fed` (N, b) were looked up."""
-        grad = self.to_features[:, :, -self.dim :]  # (N, b, d)
+        grad = self.to_features[:, :, self.made.labels]  # (N, b, d)
         grad = grad if mask is None else grad * mask
         table = self.weights.labels
         result: Tensor = torch.ops.aten.embedding_dense_backward(
@@ -227,10 +235,15 @@ class _Backwards:
     def to_products(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Gradients of input and input_bias, state and state_bias."""
         to_inputs, to_made = self.to_inputs.flatten(0, 1), self.to_made.flatten(0, 1)
-        features = self.made.features  # (N + 2, b, h + c + d)
+        features = self.made.features  # (N + 2, b, z)
         before = features[:-2, :, : self.size].flatten(0, 1)  # (N b, h)
-        read = features[1:-1, :, self.size :].flatten(0, 1)  # (N b, c + d)
-        to_input = _in_order_of_features(to_inputs.T @ read, read.shape[1] - self.dim)
+        read = features[1:-1, :, self.size :].flatten(0, 1)  # (N b, z - h)
+        by_features = to_inputs.T @ read  # (3 h, z - h)
+        n_contexts = self.made.contexts.stop - self.made.contexts.start
+        n_read = self.weights.input.shape[1]
+        to_input = torch.cat(
+            [by_features[:, n_contexts:n_read], by_features[:, :n_contexts]], dim=1
+        )  # (3 h, d + c)
         full = self.grad.dtype
         return (
             to_input,
@@ -247,9 +260,11 @@ def _parts(tensors: tuple[Tensor, ...] | list[Tensor]) -> tuple[StepWeights, Att
 def _buffers(weights: StepWeights, to: Attended, n_steps: int) -> _Buffers:
     """Room for all steps."""
     size, dim = weights.state.shape[1], weights.labels.shape[1]
-    (n, n_memories, m), width = to.bias.shape, to.values.shape[2]
+    n, n_memories, m = to.bias.shape
+    end = size + weights.input.shape[1]
     full = weights.labels.dtype
-    features = to.values.new_empty((n_steps + 2, n, size + n_memories * width + dim))
+    features = to.values.new_empty((n_steps + 2, n, _width(weights)))
+    features[:, :, end:] = 0
     return _Buffers(
         features,
         to.values.new_empty((n_steps, n, 3 * size)),
@@ -258,9 +273,20 @@ def _buffers(weights: StepWeights, to: Attended, n_steps: int) -> _Buffers:
             features.new_zeros((n_steps, n, m), dtype=full),
             features.new_empty((n_steps, n, n_memories), dtype=full),
         ),
+        contexts=slice(size, end - dim),
+        labels=slice(end - dim, end),
     )
 
 
-def _in_order_of_features(matrix: Tensor, first: int) -> Tensor:
-    """The first so many columns last: inputs are label and contexts, features end the other way."""
-    return torch.cat([matrix[:, first:], matrix[:, :first]], dim=1)
+def _by_features(weights: StepWeights) -> Tensor:
+    """The input's weights (3 h, z - h) in the order of features: contexts, then label."""
+    dim = weights.labels.shape[1]
+    in_order = torch.cat([weights.input[:, dim:], weights.input[:, :dim]], dim=1)
+    more = _width(weights) - weights.state.shape[1] - in_order.shape[1]
+    return F.pad(in_order, (0, more)) if more else in_order
+
+
+def _width(weights: StepWeights) -> int:
+    """Of features: z."""
+    width = weights.state.shape[1] + weights.input.shape[1]
+    return aligned_size(width, weights.input.dtype)

@@ -15,13 +15,9 @@ import triton.language as tl
 from torch import Tensor
 
 from multitudes.seq2set.attention_steps import Attended, Attention
+from multitudes.seq2set.device_cell import tanh
 
 POSITIONS = 8  # read together: as many rows of values as fit in registers
-
-
-@triton.jit
-def _tanh(x):
-    return 2.0 * tl.sigmoid(2.0 * x) - 1.0
 
 
 @triton.jit
@@ -68,7 +64,7 @@ def _attend_kernel(
         own = tl.load(at, mask=row < m, other=float("-inf")) == 0.0
         if tl.max(own.to(tl.int32), 0) > 0:
             k = _rows(keys + instance * m * h, first, m, h, ROWS, H)
-            e = tl.sum(_tanh(q + k) * v, 1)  # (ROWS,)
+            e = tl.sum(tanh(q + k) * v, 1)  # (ROWS,)
             tl.store(energies + instance * m + row, e, mask=own)
             e = tl.where(own, e, float("-inf"))
             before = highest
@@ -133,8 +129,8 @@ def _attend_backwards_kernel(
                 to_e = tl.exp(e - total) * (to_weight - mean)  # (ROWS,)
                 tl.store(to_energies + instance * m + row, to_e, mask=own)
                 to_e = tl.where(own, to_e, 0.0)
-                tanh = _tanh(q + _rows(keys + instance * m * h, first, m, h, ROWS, H))
-                slope += tl.sum(to_e[:, None] * (1.0 - tanh * tanh), 0)
+                bent = tanh(q + _rows(keys + instance * m * h, first, m, h, ROWS, H))
+                slope += tl.sum(to_e[:, None] * (1.0 - bent * bent), 0)
     out = to_query + instance * to_query_row + key_lane
     tl.store(out, (slope * v).to(to_query.dtype.element_ty), mask=key_lane < h)
 
@@ -168,9 +164,9 @@ def _keys_kernel(
         q = tl.load(
             queries + t * queries_step + instance * queries_row + lane, mask=lane < h, other=0.0
         )
-        tanh = _tanh(q.to(tl.float32)[None, :] + k)
-        of_keys += to_e * (1.0 - tanh * tanh)
-        of_energy += tl.sum(to_e * tanh, 0)
+        bent = tanh(q.to(tl.float32)[None, :] + k)
+        of_keys += to_e * (1.0 - bent * bent)
+        of_energy += tl.sum(to_e * bent, 0)
     inside = (row < m)[:, None] & (lane < h)[None, :]
     out = to_keys + instance * m * h + row[:, None] * h + lane[None, :]
     tl.store(out, (of_keys * v[None, :]).to(to_keys.dtype.element_ty), mask=inside)

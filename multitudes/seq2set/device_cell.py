@@ -16,7 +16,8 @@ from multitudes.seq2set.gru_cell import CellInputs
 
 
 @triton.jit
-def _tanh(x):
+def tanh(x):
+    """From sigmoid, which every version of Triton has."""
     return 2.0 * tl.sigmoid(2.0 * x) - 1.0
 
 
@@ -36,7 +37,7 @@ def _gates(inputs, gates, bias, size, lane, HAS_BIAS: tl.constexpr):
         of_new += tl.load(bias + 2 * size + lane, mask=inside, other=0.0).to(tl.float32)
     reset = tl.sigmoid(reset_in + of_reset)
     update = tl.sigmoid(update_in + of_update)
-    return reset, update, _tanh(new_in + reset * of_new), of_new
+    return reset, update, tanh(new_in + reset * of_new), of_new
 
 
 @triton.jit

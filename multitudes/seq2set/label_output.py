@@ -26,6 +26,7 @@ class LabelOutput(nn.Module):
 
     def __init__(self, features: int, n_symbols: int, *, bottleneck: int | None) -> None:
         super().__init__()
+        self.n_features = features
         self.narrow = None if bottleneck is None else nn.Linear(features, bottleneck)
         width = bottleneck or features
         self.weight = nn.Parameter(torch.empty(n_symbols, width))

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
 
 from multitudes.errors import DataError
+from multitudes.seq2set.alignment import aligned, aligned_size
 from multitudes.seq2set.softmax_blocks import Products, Running, absorb, spread
 
 CELLS_AT_ONCE = 1 << 25
@@ -78,7 +80,9 @@ def label_softmax(
     chunk = labels_at_once or max(1, CELLS_AT_ONCE // max(1, n * n_steps))
     asked = _per_step(labels, n_steps)  # (b N, k)
     forbidden = None if excluded is None else _per_step(excluded, n_steps)  # (b N, e)
-    layout = _Layout(min(chunk, n_labels), _product_dtype(states))
+    product = _product_dtype(states)
+    # Only the last block may then be filled up.
+    layout = _Layout(min(aligned_size(chunk, product), n_labels), product)
     values = None if embeddings is None else embeddings.detach()  # (V, d)
     with torch.autocast(states.device.type, enabled=False):
         log_probs, expected = _LabelSoftmax.apply(  # type: ignore[no-untyped-call]
@@ -116,13 +120,15 @@ class _LabelSoftmax(Function):
         running = Running(highest, torch.zeros_like(highest), asked)
         width = 0 if embeddings is None else embeddings.shape[1]
         expected = states.new_zeros((len(states), width), dtype=dtype)  # (r, d)
+        inputs = aligned(states, layout.product)  # (r, z)
         for part in _blocks(len(weight), layout.chunk):
-            block = _products(states, weight, bias, labels, excluded, part, layout.product)
+            rows = aligned(weight[part], layout.product, rows=True)  # (c, z)
+            block = _products(inputs, rows, bias, labels, excluded, part)
             unscaled = None if embeddings is None else torch.empty_like(block.products)  # (r, c)
             shrink = absorb(block, running, unscaled)  # (r,)
             if embeddings is not None and unscaled is not None:
-                mean = unscaled @ embeddings[part].to(layout.product)  # (r, d)
-                expected = expected * shrink.unsqueeze(1) + mean
+                near = aligned(embeddings[part], layout.product, rows=True)  # (c, d)
+                expected = expected * shrink.unsqueeze(1) + (unscaled @ near)[:, :width]
         normaliser = highest + running.total.log()  # (r,)
         expected /= running.total.unsqueeze(1)
         ctx.layout = layout
@@ -142,39 +148,47 @@ class _LabelSoftmax(Function):
         to_states: Tensor | None = None
         to_weight = torch.empty_like(weight) if needs_weight else None
         to_bias = torch.empty_like(bias) if needs_bias else None
-        inputs = states.to(product)  # (r, z)
+        inputs, width = aligned(states, product), states.shape[1]  # (r, z)
         for part in _blocks(len(weight), ctx.layout.chunk):
-            block = _products(states, weight, bias, labels, excluded, part, product)
+            rows = aligned(weight[part], product, rows=True)  # (c, z)
+            block = _products(inputs, rows, bias, labels, excluded, part)
             along = None
             if embeddings is not None:
-                along = to_expected.to(product) @ embeddings[part].to(product).T  # (r, c)
+                near = aligned(embeddings[part], product, rows=True)  # (c, d)
+                along = aligned(to_expected, product) @ near.T  # (r, c)
             to_logits = spread(block, normaliser, shift, along, to_asked)  # (r, c)
             if to_bias is not None:
-                to_bias[part] = to_logits.sum(dim=0, dtype=normaliser.dtype)  # (c,)
+                total = to_logits.sum(dim=0, dtype=normaliser.dtype)  # (c,)
+                to_bias[part] = total[: part.stop - part.start]
             if needs_states:
-                owed = to_logits @ weight[part].to(product)  # (r, z)
+                owed = to_logits @ rows  # (r, z)
                 to_states = owed if to_states is None else owed + to_states.to(normaliser.dtype)
             if to_weight is not None:
-                to_weight[part] = to_logits.T @ inputs  # (c, z)
-        to_states = None if to_states is None else to_states.to(states.dtype)
+                of_rows = to_logits.T @ inputs  # (c, z)
+                to_weight[part] = of_rows[: part.stop - part.start, :width]
+        to_states = None if to_states is None else to_states[:, :width].to(states.dtype)
         return to_states, to_weight, to_bias, None, None, None, None
 
 
 def _products(
-    states: Tensor,
-    weight: Tensor,
+    inputs: Tensor,
+    rows: Tensor,
     bias: Tensor | None,
     labels: Tensor,
     excluded: Tensor | None,
     part: slice,
-    product: torch.dtype,
 ) -> Products:
-    """Products (r, c) of a block of labels, -inf where one is excluded."""
-    products = states.to(product) @ weight[part].to(product).T  # (r, c)
-    block = Products(products, None if bias is None else bias[part], labels - part.start)
+    """Products (r, c) of inputs (r, z) and a block of labels (c, z), -inf where one is excluded."""
+    products = inputs @ rows.T  # (r, c)
+    n_filled = len(rows) - (part.stop - part.start)
+    own = None if bias is None else bias[part]  # (c,)
+    if n_filled:  # labels that are not there have no probability
+        own = inputs.new_zeros(len(rows) - n_filled, dtype=torch.float32) if own is None else own
+        own = F.pad(own, (0, n_filled), value=-torch.inf)
+    block = Products(products, own, labels - part.start)
     if excluded is not None:
         forbidden = block._replace(places=excluded - part.start)  # (r, e)
-        penalty = torch.where(forbidden.inside, -torch.inf, 0.0).to(product)  # (r, e)
+        penalty = torch.where(forbidden.inside, -torch.inf, 0.0).to(products.dtype)  # (r, e)
         products.scatter_add_(1, forbidden.columns, penalty)
     return block
 

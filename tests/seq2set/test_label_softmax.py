@@ -121,6 +121,32 @@ def test_autocast_lowers_products_alone():
     torch.testing.assert_close(ours, torch.autograd.grad(exact, leaves, pulls), atol=0.2, rtol=0.1)
 
 
+@pytest.mark.parametrize("labels_at_once", [None, 3, 8])
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_sizes_that_are_no_multiple_of_eight_in_half_precision(labels_at_once, with_bias):
+    states, weight, bias, embeddings, labels = random_inputs(dtype=torch.float32)
+    excluded = torch.where(labels[:, :, :1] == 1, 2, 1)  # never one that is asked for
+    labels = torch.where((labels == 1) | (labels == 2), -1, labels)
+    bias = bias if with_bias else None
+    leaves = [part.requires_grad_() for part in (states, weight, bias) if part is not None]
+    results = []
+    for enabled in (False, True):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            log_probs, expected = label_softmax(
+                states,
+                OutputLayer(weight, bias),
+                labels,
+                embeddings=embeddings,
+                excluded=excluded,
+                labels_at_once=labels_at_once,
+            )
+        loss = log_probs.sum() + expected.square().sum()
+        results.append((log_probs, expected, *torch.autograd.grad(loss, leaves)))
+    for full, half in zip(*results, strict=True):
+        assert half.shape == full.shape
+        assert (half - full).norm() / full.norm() < 0.03
+
+
 class LargestTensor(TorchDispatchMode):
     """Watches every operation, backward ones too, for the largest tensor that comes out."""
 
