@@ -39,6 +39,16 @@ def step_of(net, objective):
     return TrainingStep(BatchTerms(net, Matcher(), objective=objective, loss=SetLossConfig()))
 
 
+def pair_on_a_gpu(objective, **settings):
+    """A step that is captured, and the same that is not."""
+    captured, plain = (
+        step_of(network(3, scale=2.0, compile="graphs", **settings).train().cuda(), objective)
+        for _ in range(2)
+    )
+    plain.captures = lambda batch: False
+    return captured, plain
+
+
 def results(step, given, *, precision=None, scale=1.0):
     """Terms, and gradients by parameter's name."""
     net = step.terms.network
@@ -164,11 +174,7 @@ def test_fed_before():
 @pytest.mark.parametrize("precision", [None, torch.bfloat16])
 @pytest.mark.parametrize("objective", ["set", "sequence"])
 def test_graphs_give_the_same_on_a_gpu(objective, precision, settings):
-    captured, plain = (
-        step_of(network(3, scale=2.0, compile=how, **settings).train().cuda(), objective)
-        for how in ("graphs", "graphs")
-    )
-    plain.captures = lambda batch: False
+    captured, plain = pair_on_a_gpu(objective, **settings)
     for number in [0, 1, 2, 3, 0, 3]:  # captured once for each shape, then replayed
         given = batch(number, device="cuda")
         found, expected = (
@@ -181,9 +187,8 @@ def test_graphs_give_the_same_on_a_gpu(objective, precision, settings):
 @needs_cuda
 def test_graphs_learn_as_plain_steps_do_on_a_gpu():
     ends = []
-    for how in ("graphs", "off"):
-        net = network(3, scale=2.0, compile=how).train().cuda()
-        step = step_of(net, "sequence")
+    for step in pair_on_a_gpu("sequence"):
+        net = step.terms.network
         optimiser = torch.optim.AdamW(net.parameters(), lr=1e-2, weight_decay=0.0)
         for number in range(12):
             step(batch(number % 4, device="cuda"))["loss"].backward()
@@ -209,10 +214,9 @@ def test_dropout_differs_between_replays_and_follows_the_seed():
 
 @needs_cuda
 def test_batches_are_made_ahead_while_graphs_are_captured():
-    step = step_of(network(3, scale=2.0, compile="graphs").train().cuda(), "set")
+    step, plain = pair_on_a_gpu("set")
     made = (batch(number, device="cuda") for number in range(24))
     losses = [results(step, given)[0]["loss"] for given in prefetched(made, 4)]
-    plain = step_of(network(3, scale=2.0).train().cuda(), "set")
     expected = [results(plain, batch(number, device="cuda"))[0]["loss"] for number in range(24)]
     assert losses == pytest.approx(expected, rel=1e-2)
 
