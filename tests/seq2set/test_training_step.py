@@ -15,6 +15,7 @@ from multitudes.seq2set.network import TrainingBatch
 from multitudes.seq2set.training_step import BatchTerms, TrainingStep, fed_before
 from multitudes.seq2set.word_batches import on_device, word_batch
 
+from .operations import WAITING, Operations
 from .tiny import N_LABELS, network, token_rows
 
 SGM = {"global_embedding": True, "masked_softmax": True}
@@ -148,6 +149,17 @@ def test_nothing_is_captured_on_a_cpu():
     assert not step.captures(batch(0))
     results(step, batch(0))
     assert len(step.captured) == 0
+
+
+@pytest.mark.parametrize("objective", ["set", "sequence"])
+@pytest.mark.parametrize("settings", VARIANTS)
+def test_no_part_of_a_step_waits_for_the_device(objective, settings):
+    step = step_of(network(3, compile="graphs", dropout=0.2, **settings).train(), objective)
+    given = batch(0)
+    with Operations() as seen:
+        step(given)["loss"].backward()
+    assert not seen.names & WAITING
+    assert "bmm" in seen.names
 
 
 def test_terms_of_a_sequence_are_its_cross_entropy():

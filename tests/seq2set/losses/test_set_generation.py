@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.seq2set.label_softmax import OutputLayer
@@ -15,6 +14,7 @@ from multitudes.seq2set.losses import set_generation_loss, transport_loss
 from multitudes.seq2set.losses.set_generation import ascending
 from multitudes.seq2set.matching import Matcher
 
+from ..operations import WAITING, Operations
 from .dense import dense_matching_loss, problems, random_problem
 
 
@@ -169,22 +169,6 @@ def test_descending_the_loss_produces_the_sets():
     for symbols, labels in zip(produced.tolist(), targets.tolist(), strict=True):
         produced_labels = sorted(symbol for symbol in symbols if symbol != 0)
         assert produced_labels == sorted(label for label in labels if label >= 0)
-
-
-class Operations(TorchDispatchMode):
-    """Names of all operations, backward ones too."""
-
-    def __init__(self):
-        super().__init__()
-        self.names = set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.names.add(func.overloadpacket.__name__)
-        return func(*args, **(kwargs or {}))
-
-
-WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "unique_dim", "_unique2"}
-"""Operations whose result the host must see before it can go on."""
 
 
 def test_nothing_but_the_matching_waits_for_the_device():

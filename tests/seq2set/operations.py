@@ -1,0 +1,18 @@
+"""Which operations run, and which of them a device would be waited for."""
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "unique_dim", "_unique2"}
+"""Operations whose result the host must see before it can go on."""
+
+
+class Operations(TorchDispatchMode):
+    """Names of all operations, backward ones too."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.add(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
