@@ -91,6 +91,16 @@ def test_otseq2set_learns_32_sets_exactly(data, fitted):
     assert fitted.n_labels_ == len(NAMES)
 
 
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("preset", ["seq2seq", "otseq2set"])
+def test_learns_the_same_with_graphs(data, preset, accumulate):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    training = dataclasses.replace(QUICK, accumulate=accumulate, device=device)
+    network = dataclasses.replace(small(seq2set_preset(preset).network), compile="graphs", layers=2)
+    model = made(preset, network=network, training=training)
+    assert exact(model.fit(*data, label_texts=NAMES), data) == 1
+
+
 def test_untrained_knows_nothing(data):
     lazy = dataclasses.replace(QUICK, epochs=1, learning_rate=1e-9)
     assert exact(made(training=lazy).fit(*data), data) < 0.5
