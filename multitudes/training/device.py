@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState, PartialState
@@ -51,6 +54,21 @@ def make_accelerator(config: TrainingConfig) -> Accelerator:
             "use that device, or a new process"
         )
     return accelerator
+
+
+@contextmanager
+def tensor_core_products(enabled: bool) -> Iterator[None]:
+    """Let products of float32 matrices run on tensor cores meanwhile, with ten bits of mantissa.
+
+    For mixed precision, where what is multiplied comes from products of fewer bits anyway.
+    """
+    before = torch.get_float32_matmul_precision()
+    if enabled:
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def _forget_other_settings(device: torch.device, precision: str) -> None:

@@ -13,6 +13,7 @@ from torch import nn
 from multitudes.progress import track
 from multitudes.training.batches import B, Batches
 from multitudes.training.checkpoint import Checkpoint
+from multitudes.training.device import tensor_core_products
 from multitudes.training.failures import out_of_memory_named, where
 from multitudes.training.history import History
 from multitudes.training.interrupt import deferred_interrupt
@@ -71,11 +72,14 @@ def train(
     with out_of_memory_named(config, lambda: "the start"):
         run = Run(model, batches, step, config=config, stateful=stateful or {})
     checkpoint = None if checkpoint is None else run.checkpoint_of(checkpoint)
+    accelerator = run.accelerator
+    mixed = accelerator.device.type == "cuda" and accelerator.mixed_precision != "no"
     with (
-        seeded(config.seed + run.accelerator.process_index),
+        tensor_core_products(mixed),
+        seeded(config.seed + accelerator.process_index),
         out_of_memory_named(config, lambda: where(run)),
         deferred_interrupt(enabled=checkpoint is not None) as interrupt,
-        event_files(config.tensorboard if run.accelerator.is_main_process else None) as events,
+        event_files(config.tensorboard if accelerator.is_main_process else None) as events,
     ):
         found = None if checkpoint is None else checkpoint.read()
         if found is not None:

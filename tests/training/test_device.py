@@ -1,9 +1,11 @@
+from contextlib import suppress
+
 import pytest
 import torch
 
 from multitudes.errors import ConfigError
 from multitudes.training import TrainingConfig, choose_device
-from multitudes.training.device import choose_precision, make_accelerator
+from multitudes.training.device import choose_precision, make_accelerator, tensor_core_products
 
 GPU = torch.device("cuda")
 CPU = torch.device("cpu")
@@ -49,3 +51,12 @@ def test_an_accelerator_of_other_settings_does_not_stand_in_the_way():
     for precision, expected in [("bf16", "bf16"), ("float32", "no"), ("bf16", "bf16")]:
         config = TrainingConfig(precision=precision, device="cpu")
         assert make_accelerator(config).mixed_precision == expected
+
+
+@pytest.mark.parametrize(("enabled", "meanwhile"), [(True, "high"), (False, "highest")])
+def test_products_on_tensor_cores_end_with_the_training(enabled, meanwhile):
+    assert torch.get_float32_matmul_precision() == "highest"
+    with suppress(ValueError), tensor_core_products(enabled):
+        assert torch.get_float32_matmul_precision() == meanwhile
+        raise ValueError("broken off")
+    assert torch.get_float32_matmul_precision() == "highest"
