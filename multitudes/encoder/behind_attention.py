@@ -34,20 +34,46 @@ class TailWeights(NamedTuple):
 
 
 def behind_attention(
-    states: Tensor, mixed: Tensor, weights: TailWeights, epsilon: float, dropout: float
+    states: Tensor,
+    mixed: Tensor,
+    weights: TailWeights,
+    epsilon: float,
+    dropout: float,
+    seeds: Tensor | None = None,
 ) -> Tensor:
     """The layer's output (n_tokens, d) from its input and its attention, (n_tokens, d) each.
 
-    `dropout` is 0 outside training.
+    `dropout` is 0 outside training. With `seeds`, int64 (2,) on a CUDA device, dropout, residual
+    and normalisation are one kernel, and the seeds say what is dropped.
     """
-    size, training = (states.shape[1],), dropout > 0
-    change = F.dropout(F.linear(mixed, weights.out, weights.out_bias), dropout, training)
-    states = F.layer_norm(states + change, size, weights.norm, weights.norm_bias, epsilon)
-    hidden = F.gelu(F.linear(states, weights.up, weights.up_bias))  # (n_tokens, feed_forward)
-    change = F.dropout(F.linear(hidden, weights.down, weights.down_bias), dropout, training)
-    return F.layer_norm(
-        states + change, size, weights.last_norm, weights.last_norm_bias, epsilon
+    change = F.linear(mixed, weights.out, weights.out_bias)
+    first, second = (None, None) if seeds is None else (seeds[:1], seeds[1:])
+    states = _joined(
+        states, change, (weights.norm, weights.norm_bias), epsilon, dropout, first
     )  # (n_tokens, d)
+    hidden = F.gelu(F.linear(states, weights.up, weights.up_bias))  # (n_tokens, feed_forward)
+    change = F.linear(hidden, weights.down, weights.down_bias)
+    return _joined(
+        states, change, (weights.last_norm, weights.last_norm_bias), epsilon, dropout, second
+    )  # (n_tokens, d)
+
+
+def _joined(
+    states: Tensor,
+    change: Tensor,
+    norm: tuple[Tensor, Tensor],
+    epsilon: float,
+    dropout: float,
+    seed: Tensor | None,
+) -> Tensor:
+    """``layer_norm(states + dropout(change))``, (n_tokens, d) all three."""
+    if seed is not None:
+        # Imported here: Triton exists only beside a CUDA build of torch.
+        from multitudes.encoder.device_norm import dropped_sum_norm
+
+        return dropped_sum_norm(change, states, *norm, seed, epsilon=epsilon, p=dropout)
+    change = F.dropout(change, dropout, dropout > 0)
+    return F.layer_norm(states + change, (states.shape[1],), *norm, epsilon)
 
 
 def compiled_behind_attention(

@@ -77,7 +77,8 @@ def packed_bert_forward(
     )
     with torch.autocast(device.type, enabled=False):
         states = _embed(model.embeddings, packed, shape).to(kind)  # (n_tokens, d)
-        seeds = torch.randint(2**31, (config.num_hidden_layers, 1), device=device)
+        # Of attention's dropout, and of the two behind it.
+        seeds = torch.randint(2**31, (config.num_hidden_layers, 3), device=device)
         for i, module in enumerate(model.encoder.layer):
             states = bert_layer(states, _weights(module, kind), packed, seeds[i], shape)
     return states
@@ -145,15 +146,17 @@ def bert_layer(
             qkv,
             packed.offsets,
             packed.by_length,
-            seeds,
+            seeds[:1],
             list(packed.tile_counts),
             shape.attention_dropout,
         )
     else:
         mixed = padded_attention(qkv, len(packed), packed.texts, packed.positions, shape)
     mixed = mixed.flatten(1)  # (n_tokens, d)
-    rest = compiled_behind_attention if shape.compiled else behind_attention
-    return rest(states, mixed, weights.tail, shape.epsilon, shape.dropout)  # (n_tokens, d)
+    given = (states, mixed, weights.tail, shape.epsilon, shape.dropout)
+    if shape.compiled:
+        return compiled_behind_attention(*given)  # (n_tokens, d)
+    return behind_attention(*given, seeds[1:] if shape.in_triton else None)  # (n_tokens, d)
 
 
 def padded_attention(

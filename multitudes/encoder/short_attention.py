@@ -16,31 +16,11 @@ import torch
 import triton
 import triton.language as tl
 
+from multitudes.encoder.device_random import kept, key_of
 from multitudes.encoder.tokens import TILES
 
 # Fewer warps spill registers, more leave them idle (ptxas -v for sm_90).
 WARPS = {16: 1, 32: 1, 64: 4, 128: 8}
-
-
-@triton.jit
-def _mixed(x):
-    """Scrambled bits of uint32 numbers: neighbours come out unrelated.
-
-    A handful of operations instead of the hundred of `tl.rand`, which took longer than the
-    attention itself; a share of weights to drop needs no better.
-    """
-    x = (x ^ (x >> 16)) * 0x7FEB352D
-    x = (x ^ (x >> 15)) * 0x846CA68B
-    return x ^ (x >> 16)
-
-
-@triton.jit
-def _kept(seed, program, rows, p, BLOCK: tl.constexpr):
-    """Which attention weights (BLOCK, BLOCK) stay: all but a share `p`, drawn by the seed."""
-    key = _mixed(seed.to(tl.uint32) + program.to(tl.uint32) * 0x9E3779B1)
-    cell = (rows[:, None] * BLOCK + rows[None, :]).to(tl.uint32)
-    # 24 bits are a float32's precision.
-    return (_mixed(key + cell * 0x9E3779B1) >> 8).to(tl.float32) >= p * 16777216.0
 
 
 @triton.jit
@@ -101,8 +81,9 @@ def _forward_kernel(
         v = tl.load(where + 2 * H * D, mask=inside, other=0.0)
         weights = _weights(q, k, rows, n, scale)
         if DROPOUT:
-            kept = _kept(tl.load(seeds), text * H + head, rows, p, BLOCK)
-            weights = tl.where(kept, weights / (1.0 - p), 0.0)
+            cell = rows[:, None] * BLOCK + rows[None, :]
+            stays = kept(key_of(tl.load(seeds), text * H + head), cell, p)
+            weights = tl.where(stays, weights / (1.0 - p), 0.0)
         result = tl.dot(weights.to(v.dtype), v)
         target = out + tokens * (H * D) + head * D + dims[None, :]
         tl.store(target, result.to(out.dtype.element_ty), mask=inside)
@@ -150,9 +131,10 @@ def _backward_kernel(
         grad_weights = tl.dot(g, tl.trans(v))  # (BLOCK, BLOCK)
         used = weights
         if DROPOUT:
-            kept = _kept(tl.load(seeds), text * H + head, rows, p, BLOCK)
-            used = tl.where(kept, weights / (1.0 - p), 0.0)
-            grad_weights = tl.where(kept, grad_weights / (1.0 - p), 0.0)
+            cell = rows[:, None] * BLOCK + rows[None, :]
+            stays = kept(key_of(tl.load(seeds), text * H + head), cell, p)
+            used = tl.where(stays, weights / (1.0 - p), 0.0)
+            grad_weights = tl.where(stays, grad_weights / (1.0 - p), 0.0)
         grad_v = tl.dot(tl.trans(used.to(g.dtype)), g)
         mean = tl.sum(weights * grad_weights, 1)[:, None]
         grad_products = (weights * (grad_weights - mean) * scale).to(q.dtype)

@@ -1,0 +1,42 @@
+"""Random choices inside Triton kernels: a scrambled counter, cheap enough to be drawn twice.
+
+`tl.rand` takes a hundred operations a number, more than the attention it drops weights from. A
+share of values to drop needs no better than this, and what a backward pass can draw again need not
+be kept.
+"""
+
+# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
+# mypy: disallow-untyped-decorators=False, disallow-untyped-calls=False, check-untyped-defs=False
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _mixed(x):
+    """Scrambled bits of uint32 numbers: neighbours come out unrelated."""
+    x = (x ^ (x >> 16)) * 0x7FEB352D
+    x = (x ^ (x >> 15)) * 0x846CA68B
+    return x ^ (x >> 16)
+
+
+@triton.jit
+def key_of(seed, stream):
+    """A key () for each number of a stream, from a seed: its own draw."""
+    return _mixed(seed.to(tl.uint32) + stream.to(tl.uint32) * 0x9E3779B1)
+
+
+@triton.jit
+def kept(key, cell, p):
+    """Which cells of a block stay: all but a share `p`.
+
+    Parameters
+    ----------
+    key : uint32 ()
+    cell : integer block, no number twice
+    p : float32 ()
+    """
+    # 24 bits are a float32's precision.
+    return (_mixed(key + cell.to(tl.uint32) * 0x9E3779B1) >> 8).to(tl.float32) >= p * 16777216.0
