@@ -14,7 +14,7 @@ def small_bert(seed: int = 0, **changes):
     torch.manual_seed(seed)
     config = transformers.BertConfig(
         vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=N_HEADS,
-        intermediate_size=48, max_position_embeddings=40, **changes,
+        intermediate_size=48, **{"max_position_embeddings": 40, **changes},
     )  # fmt: skip
     return transformers.BertModel(config, add_pooling_layer=False).eval()
 
@@ -90,3 +90,28 @@ def test_refuses_architectures_it_does_not_know():
     assert supports_packed(small_bert())
     assert not supports_packed(small_bert(hidden_act="relu"))
     assert not supports_packed(torch.nn.Linear(2, 2))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("lengths", [[5, 2, 9, 1], [3, 100, 17, 64, 33]])
+def test_a_gpu_gives_the_same_states_and_gradients(lengths):
+    still = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    weight = torch.randn(sum(lengths), 32)
+    found = []
+    for device in ("cpu", "cuda"):
+        model = small_bert(max_position_embeddings=128, **still).train().to(device)
+        states = packed_bert_forward(model, pack(texts_of(lengths), device=device))
+        (states * weight.to(device)).sum().backward()
+        found.append([states.detach().cpu(), *(p.grad.cpu() for p in model.parameters())])
+    for here, there in zip(*found, strict=True):
+        torch.testing.assert_close(there, here, atol=2e-3, rtol=2e-3)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_gpu_drops_anew_in_each_pass():
+    model = small_bert().train().cuda()
+    packed = pack(texts_of([4, 20, 2]), device="cuda")
+    first, second = (packed_bert_forward(model, packed) for _ in range(2))
+    assert not torch.allclose(first, second)
+    first.sum().backward()
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
