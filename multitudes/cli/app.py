@@ -14,6 +14,7 @@ from multitudes.cli.evaluate import evaluate
 from multitudes.cli.group import group
 from multitudes.cli.inspect import inspect
 from multitudes.cli.predict import predict
+from multitudes.cli.serve import serve
 from multitudes.cli.train import train
 from multitudes.cli.verb import Verb, guarded
 from multitudes.cli.version import version
@@ -28,7 +29,7 @@ app = typer.Typer(
 )
 
 VERBS = (
-    train, predict, evaluate, compare, calibrate, convert, group, inspect, demo, version
+    train, predict, evaluate, compare, calibrate, serve, convert, group, inspect, demo, version
 )  # fmt: skip
 for _function in VERBS:
     app.command(cls=Verb)(guarded(_function))

@@ -68,7 +68,7 @@ def predict(
     tagger = Tagger.load(model).to(device or "auto")
     kind: Kind = "sets" if sets else "probabilities" if proba else "scores"
     if text is not None:
-        tagged = _tagged(tagger, text, top_k, threshold, kind)
+        tagged = tagger.predict_as(kind, text, top_k=top_k, threshold=threshold)
         score = "score" if kind == "scores" else "probability"
         _show_texts(text, tagged, score=score, json=json)
         if explain and not json:
@@ -85,17 +85,6 @@ def predict(
         remark(f"{data}: {dataclasses.replace(dataset.report, unknown_labels=0)}")
     if not quiet and out != STANDARD:
         remark(f"{len(dataset):,} instances, {n:,} labels, written to {out}")
-
-
-def _tagged(
-    tagger: Tagger, texts: list[str], top_k: int | None, threshold: float | None, kind: Kind
-) -> list[list[Tag]]:
-    if kind == "sets":
-        lowest = float("-inf") if threshold is None else threshold
-        sets = tagger.predict_sets(texts)
-        return [[tag for tag in tags if tag.score >= lowest][:top_k] for tags in sets]
-    method = tagger.predict if kind == "scores" else tagger.predict_proba
-    return method(texts, top_k=tagger.width_of(kind, top_k), threshold=threshold)
 
 
 def _show_texts(texts: list[str], tagged: list[list[Tag]], *, score: str, json: bool) -> None:

@@ -87,6 +87,32 @@ class Probabilities:
         found = self.candidates(texts, "sets", top_k=self.width_of("sets"))
         return self._tags(self.as_kind(found, "sets"))
 
+    def predict_as(
+        self,
+        kind: Kind,
+        texts: Any,
+        *,
+        top_k: int | None = None,
+        threshold: float | None = None,
+    ) -> list[list[Tag]]:
+        """Scores, probabilities or sets, by the name of what is wanted.
+
+        Parameters
+        ----------
+        kind : "scores", "probabilities" or "sets"
+            See `predict`, `predict_proba`, `predict_sets`.
+        texts : sequence of str
+            Or X, for a tagger fitted on features.
+        top_k : int, optional
+            At most so many labels per text; by default 5, or all of a set.
+        threshold : float, optional
+            Leave out labels whose score or probability is lower.
+        """
+        width = self.width_of(kind, top_k)
+        found = self.as_kind(self.candidates(texts, kind, top_k=width), kind)
+        tags = self._tags(found.above(threshold))
+        return [some[:top_k] for some in tags]
+
     def candidates(self, texts: Any, kind: Kind, *, top_k: int) -> Predictions:
         """What `as_kind` starts from: the best `top_k` labels, or the sets a model generates."""
         if not self._generates(kind):

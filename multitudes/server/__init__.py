@@ -1,0 +1,26 @@
+"""A tagger behind HTTP. Needs ``pip install 'multitudes[serve]'``."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from multitudes.errors import require
+from multitudes.server.limits import Limits
+
+if TYPE_CHECKING:
+    from multitudes.server.app import make_app
+    from multitudes.server.running import serve
+
+__all__ = ["Limits", "make_app", "serve"]
+
+_HOMES = {"make_app": "multitudes.server.app", "serve": "multitudes.server.running"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs the extra when it is first asked for: ``serve --help`` does without."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    for module in ("fastapi", "uvicorn"):
+        require(module, extra="serve")
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,0 +1,146 @@
+"""The HTTP application: it translates requests into calls of a Tagger, and holds no logic."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+
+from multitudes.errors import ConfigError, MultitudesError, ResourceError
+from multitudes.server.limits import Limits
+from multitudes.server.messages import (
+    ErrorAnswer,
+    ExplainAnswer,
+    ExplainRequest,
+    Label,
+    ModelAnswer,
+    PredictAnswer,
+    PredictRequest,
+    Tagged,
+)
+from multitudes.tagger import Tagger
+from multitudes.version import __version__
+
+DEFAULT = Limits()
+REFUSED: dict[int | str, dict[str, Any]] = {
+    code: {"model": ErrorAnswer} for code in (400, 413, 422, 500, 503)
+}
+
+
+class TooLargeError(ConfigError):
+    """A request asks for more than the server gives at once."""
+
+
+def make_app(tagger: Tagger, *, limits: Limits = DEFAULT) -> FastAPI:
+    """The application that serves a fitted tagger.
+
+    Parameters
+    ----------
+    tagger : Tagger
+        Requests take turns with it.
+    limits : Limits
+    """
+    if not tagger.takes_texts_:
+        raise ConfigError(
+            "this Tagger was fitted on features, and requests bring texts: fit it on texts to "
+            "serve it"
+        )
+    app = FastAPI(title="multitudes", version=__version__, responses=REFUSED)
+    turn = threading.Lock()
+    _answer_errors(app)
+
+    @app.get("/health")
+    def health() -> dict[str, str]:
+        """Whether the server is up."""
+        return {"status": "ok"}
+
+    @app.get("/model")
+    def model() -> ModelAnswer:
+        """What is being served."""
+        is_calibrated = tagger.calibrated_ is not None
+        return ModelAnswer(
+            model=type(tagger.model_).__name__,
+            n_labels=len(tagger.labels_),
+            has_probabilities=is_calibrated,
+            has_sets=is_calibrated or hasattr(tagger.model_, "predict_sets"),
+            version=__version__,
+        )
+
+    @app.post("/predict")
+    def predict(request: PredictRequest) -> PredictAnswer:
+        """Labels of texts."""
+        check_size(request, limits)
+        if not request.texts:
+            return PredictAnswer(predictions=[])
+        with turn:
+            found = tagger.predict_as(
+                request.kind, request.texts, top_k=request.top_k, threshold=request.threshold
+            )
+        return PredictAnswer(
+            predictions=[
+                Tagged(labels=[Label(label=tag.label, score=tag.score) for tag in tags])
+                for tags in found
+            ]
+        )
+
+    @app.post("/explain")
+    def explain(request: ExplainRequest) -> ExplainAnswer:
+        """What is behind the score of a label."""
+        check_characters(len(request.text), limits)
+        with turn:
+            found = tagger.explain(request.text, request.label)
+        return ExplainAnswer(explanation=dataclasses.asdict(found), table=found.table())
+
+    return app
+
+
+def check_size(request: PredictRequest, limits: Limits) -> None:
+    """Raise where a request is beyond the limits."""
+    if len(request.texts) > limits.max_texts:
+        raise TooLargeError(
+            f"the request has {len(request.texts):,} texts, at most {limits.max_texts:,} are taken "
+            "at once: send several requests"
+        )
+    check_characters(sum(map(len, request.texts)), limits)
+    if request.top_k is not None and request.top_k > limits.max_top_k:
+        raise TooLargeError(f"top_k is at most {limits.max_top_k:,}, got {request.top_k:,}")
+
+
+def check_characters(n: int, limits: Limits) -> None:
+    """Raise where texts are too long."""
+    if n > limits.max_characters:
+        raise TooLargeError(
+            f"the request has {n:,} characters of text, at most {limits.max_characters:,} are "
+            "taken at once: send several requests, or shorter texts"
+        )
+
+
+def _answer_errors(app: FastAPI) -> None:
+    """Every error is an answer ``{"error": ...}`` with a code that says whose it is."""
+
+    @app.exception_handler(RequestValidationError)
+    def not_understood(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
+        return _refused(422, f"{where}: {first['msg']}")
+
+    @app.exception_handler(MultitudesError)
+    def known(_: Request, error: MultitudesError) -> JSONResponse:
+        code = 400
+        if isinstance(error, TooLargeError):
+            code = 413
+        elif isinstance(error, ResourceError):
+            code = 503
+        return _refused(code, str(error))
+
+    @app.exception_handler(Exception)
+    def unknown(_: Request, error: Exception) -> JSONResponse:
+        return _refused(500, f"unexpected error: {type(error).__name__}: {error}")
+
+
+def _refused(code: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": message}, status_code=code)
