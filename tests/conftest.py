@@ -30,6 +30,14 @@ settings.load_profile("patient")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked `gpu` are skipped where there is none."""
+    if item.get_closest_marker("gpu") is not None:
+        torch = pytest.importorskip("torch")
+        if not torch.cuda.is_available():
+            pytest.skip("no CUDA device")
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
     """The folder of a real data set; skips with a reason where it is absent."""

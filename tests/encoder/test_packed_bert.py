@@ -92,7 +92,7 @@ def test_refuses_architectures_it_does_not_know():
     assert not supports_packed(torch.nn.Linear(2, 2))
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.gpu
 @pytest.mark.parametrize("lengths", [[5, 2, 9, 1], [3, 100, 17, 64, 33]])
 def test_a_gpu_gives_the_same_states_and_gradients(lengths):
     still = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -107,7 +107,7 @@ def test_a_gpu_gives_the_same_states_and_gradients(lengths):
         torch.testing.assert_close(there, here, atol=2e-3, rtol=2e-3)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.gpu
 def test_a_gpu_drops_anew_in_each_pass():
     model = small_bert().train().cuda()
     packed = pack(texts_of([4, 20, 2]), device="cuda")

@@ -96,7 +96,7 @@ def test_the_gradient_that_comes_in_is_left_as_it_was():
     torch.testing.assert_close(grad, before, atol=0, rtol=0)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.gpu
 @pytest.mark.parametrize("settings", [{}, {"convolution": False, "bottleneck": 5}])
 @pytest.mark.parametrize("targets", [None, TARGETS])
 def test_a_gpu_gives_the_same(settings, targets):

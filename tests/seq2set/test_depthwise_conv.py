@@ -63,7 +63,7 @@ def test_the_kernels_compile_for_a_gpu(kind):
     compile_for_a_gpu(kernels._to_kernel_kernel, last, blocks)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.gpu
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 def test_a_gpu_gives_the_same(kind):
     torch.manual_seed(0)

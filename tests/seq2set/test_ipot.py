@@ -92,7 +92,7 @@ def test_no_gradient_flows_through_a_plan():
     assert not transport_plans(cost.requires_grad_(), rows, columns).requires_grad
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.gpu
 def test_a_device_finds_the_same_plans():
     cost, rows, columns = random_batch(dtype=torch.float32)
     there = transport_plans(cost.cuda(), rows.cuda(), columns.cuda())

@@ -69,7 +69,7 @@ def test_more_targets_than_steps_and_open_schemes_are_refused():
         Matcher("auto")
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.gpu
 @pytest.mark.parametrize("scheme", ["all", "first-n"])
 @pytest.mark.parametrize("on_host", [False, True])
 def test_a_device_gets_the_same_steps(scheme, on_host):

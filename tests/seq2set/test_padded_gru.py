@@ -94,7 +94,7 @@ def test_an_encoder_made_for_graphs_gives_the_same_memory(settings):
         torch.testing.assert_close(found, wanted)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.gpu
 @pytest.mark.parametrize("precision", [None, torch.bfloat16])
 def test_a_gpu_gives_the_same(precision):
     torch.manual_seed(0)

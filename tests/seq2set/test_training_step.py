@@ -21,7 +21,6 @@ from .tiny import N_LABELS, network, token_rows
 SGM = {"global_embedding": True, "masked_softmax": True}
 VARIANTS = [{}, {"bottleneck": 5}, {"convolution": False, "layers": 1}, SGM]
 LENGTHS = [(9, 6, 3, 1), (8, 8, 2, 2), (5, 4, 3, 2), (16, 3, 3, 1)]  # padded to 16, 8, 8, 16
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
 def batch(number=0, *, device="cpu", n_steps=3):
@@ -181,7 +180,7 @@ def test_fed_before():
 # ---------------------------------------------------------------------- on a GPU
 
 
-@needs_cuda
+@pytest.mark.gpu
 @pytest.mark.parametrize("settings", VARIANTS)
 @pytest.mark.parametrize("precision", [None, torch.bfloat16])
 @pytest.mark.parametrize("objective", ["set", "sequence"])
@@ -196,7 +195,7 @@ def test_graphs_give_the_same_on_a_gpu(objective, precision, settings):
     assert len(captured.captured) == 2
 
 
-@needs_cuda
+@pytest.mark.gpu
 def test_graphs_learn_as_plain_steps_do_on_a_gpu():
     ends = []
     for step in pair_on_a_gpu("sequence"):
@@ -212,7 +211,7 @@ def test_graphs_learn_as_plain_steps_do_on_a_gpu():
     assert ends[0] == pytest.approx(ends[1], rel=2e-2)
 
 
-@needs_cuda
+@pytest.mark.gpu
 def test_dropout_differs_between_replays_and_follows_the_seed():
     step = step_of(network(3, compile="graphs", dropout=0.5).train().cuda(), "sequence")
     given = batch(0, device="cuda")
@@ -224,7 +223,7 @@ def test_dropout_differs_between_replays_and_follows_the_seed():
     assert runs[0] == runs[1]  # the first run captured, which drew random numbers of its own
 
 
-@needs_cuda
+@pytest.mark.gpu
 def test_batches_are_made_ahead_while_graphs_are_captured():
     step, plain = pair_on_a_gpu("set")
     made = (batch(number, device="cuda") for number in range(24))
@@ -233,7 +232,7 @@ def test_batches_are_made_ahead_while_graphs_are_captured():
     assert losses == pytest.approx(expected, rel=1e-2)
 
 
-@needs_cuda
+@pytest.mark.gpu
 def test_further_shapes_share_memory():
     net = network(3, compile="graphs", hidden=256, convolution=False).train().cuda()
     captured = CapturedGradients(step_of(net, "sequence").terms)

@@ -183,7 +183,7 @@ def test_nothing_but_the_matching_waits_for_the_device():
     assert seen.names & WAITING == {"_local_scalar_dense"}
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.gpu
 @pytest.mark.parametrize("scheme", ["all", "first-n"])
 def test_a_device_computes_the_same_without_waiting(scheme):
     problem = random_problem(dtype=torch.float32)
