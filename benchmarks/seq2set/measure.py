@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,7 +12,9 @@ import torch
 from benchmarks.seq2set.problem import Problem
 from multitudes.metrics import evaluate, set_scores
 from multitudes.scores.sets import GlobalThreshold
+from multitudes.seq2set.decoding_config import DecodingConfig
 from multitudes.seq2set.otseq2set import OTSeq2Set
+from multitudes.types import Predictions
 
 AVERAGES = ("micro", "macro", "weighted", "example")
 CANDIDATES = 30  # labels of an instance that a threshold chooses from
@@ -25,7 +29,9 @@ def train_and_measure(model: OTSeq2Set, problem: Problem, *, look_at_test: bool)
     model.fit(train.train, train.Y, label_texts=problem.label_texts, validation=validation)
     best = model.history_.best
     texts, Y = validation
-    threshold = GlobalThreshold().fit(model.predict(texts, top_k=CANDIDATES), Y)
+    thresholds = {
+        way: GlobalThreshold().fit(ranked(model, texts, way), Y) for way in ("best", "any")
+    }
     return {
         "seconds": round(time.perf_counter() - start, 1),
         **speed(model),
@@ -34,18 +40,19 @@ def train_and_measure(model: OTSeq2Set, problem: Problem, *, look_at_test: bool)
         "words_found": model.n_words_found_,
         "labels_found": model.n_labels_found_,
         "best_epoch": best.epoch + 1,
-        "validation": metrics(model, texts, Y, threshold),
-        "test": metrics(model, problem.test, problem.Y_test, threshold) if look_at_test else None,
+        "validation": metrics(model, texts, Y, thresholds),
+        "test": metrics(model, problem.test, problem.Y_test, thresholds) if look_at_test else None,
         "curve": [{"epoch": e.epoch + 1, **e.terms, **e.metrics} for e in model.history_.epochs],
     }
 
 
 def metrics(
-    model: OTSeq2Set, texts: list[str], Y: Any, threshold: GlobalThreshold
+    model: OTSeq2Set, texts: list[str], Y: Any, thresholds: Mapping[str, GlobalThreshold]
 ) -> dict[str, float]:
     """Precision, recall and F1 of sets by each average, and P@k of ranks, in percent.
 
-    Beside the sets as generated, micro-F1 of those that a threshold on probabilities makes.
+    Beside the sets as generated, those that a threshold makes of labels ranked by their best step,
+    and by any step.
     """
     start = time.perf_counter()
     sets = model.predict_sets(texts)
@@ -56,10 +63,20 @@ def metrics(
         for part in ("precision", "recall", "f1"):
             found[f"{average}_{part}"] = round(100 * getattr(scores, part), 2)
     found["mean_size"] = round(float((sets.labels >= 0).sum() / len(texts)), 2)
-    ranked = model.predict(texts, top_k=CANDIDATES)
-    found["thresholded_micro_f1"] = round(100 * set_scores(threshold.apply(ranked), Y).f1, 2)
-    ranks = evaluate(ranked, Y, ks=(1, 3, 5))
-    return found | {f"P@{k}": round(100 * ranks[f"P@{k}"], 2) for k in (1, 3, 5)}
+    for way, threshold in thresholds.items():
+        labels = ranked(model, texts, way)
+        f1 = set_scores(threshold.apply(labels), Y).f1
+        found[f"threshold_{way}_micro_f1"] = round(100 * f1, 2)
+        ranks = evaluate(labels, Y, ks=(1, 3, 5))
+        at = "" if way == "best" else f", {way} step"
+        found |= {f"P@{k}{at}": round(100 * ranks[f"P@{k}"], 2) for k in (1, 3, 5)}
+    return found
+
+
+def ranked(model: OTSeq2Set, texts: list[str], way: str) -> Predictions:
+    """The labels of texts by their best step, or by any."""
+    model.decoding = replace(model.decoding or DecodingConfig(), rank_by=way)
+    return model.predict(texts, top_k=CANDIDATES)
 
 
 def speed(model: OTSeq2Set) -> dict[str, float]:

@@ -22,3 +22,9 @@ class DecodingConfig(Config):
         above=0,
         at_most=1,
     )
+    rank_by: str = setting(
+        "best",
+        "Score of a ranked label: its probability at the step where it is likeliest, or that of "
+        "coming at any step, as if steps were independent.",
+        choices=("best", "any"),
+    )

@@ -42,7 +42,7 @@ class Predictor:
         return self._predict(rows, n_candidates=1, top_k=self._largest)
 
     def best(self, rows: TokenRows, *, top_k: int) -> Predictions:
-        """The labels with the highest probability at any step, generated or not."""
+        """The labels with the highest scores over all steps, generated or not; see `rank_by`."""
         top_k = min(top_k, self.network.n_labels)
         return self._predict(rows, n_candidates=top_k, top_k=top_k, ranked=True)
 
@@ -77,6 +77,7 @@ class Predictor:
                     found[1].cpu().numpy(),
                     n_labels=self.network.n_labels,
                     top_k=top_k,
+                    rank_by=self.decoding.rank_by if ranked else "best",
                 )
                 labels[some], scores[some] = best.labels, best.scores
                 task.advance(len(some))

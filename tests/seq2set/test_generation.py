@@ -144,6 +144,15 @@ def test_best_of_steps():
     np.testing.assert_allclose(found.scores[0], [0.9, 0.3, -np.inf])
 
 
+def test_any_step_counts_a_label_that_comes_again():
+    labels = np.array([[3, 1, 3, -1], [2, 2, 0, 1], [-1, -1, -1, -1]])
+    scores = np.array([[0.4, 0.5, 0.4, 0.0], [1.0, 0.5, 0.2, 0.3], [0, 0, 0, 0]], np.float32)
+    found = best_of_steps(labels, scores, n_labels=5, top_k=3, rank_by="any")
+    assert found.labels.tolist() == [[3, 1, -1], [2, 1, 0], [-1, -1, -1]]
+    np.testing.assert_allclose(found.scores[0, :2], [1 - 0.6**2, 0.5], rtol=1e-6)
+    np.testing.assert_allclose(found.scores[1], [1, 0.3, 0.2], rtol=1e-6)
+
+
 def test_best_of_steps_needs_no_more_candidates_than_labels_asked_for():
     rng = np.random.default_rng(0)
     probabilities = rng.dirichlet(np.ones(20), (50, 6)).astype(np.float32)
