@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.disentangle_study import BASELINE, KS, MODES, OVERLAP, RANDOM, overlap_name
+from benchmarks.figures import explain, panels_for, saved
 from benchmarks.report import RESULTS
-from multitudes.errors import require
 
 P5 = KS.index(5)
 COLOURS = {"easy": "#56a3d9", "medium": "#2b6a99", "hard": "#c44e2b"}
 MARKERS = {"easy": "o", "medium": "s", "hard": "^"}
-LONGEST_BESIDE = 28  # characters of a name beside the panels
 
 
 def draw(sets: dict[str, Any], folder: Path) -> list[Path]:
@@ -104,36 +103,6 @@ def bars(axes: Any, x: list[float], y: list[float], margins: list[Any], **style:
     """A curve with margins, as far as there are any."""
     known = all(margin is not None for margin in margins)
     axes.errorbar(x, y, yerr=margins if known else None, capsize=2, elinewidth=0.8, **style)
-
-
-def explain(figure: Any, axes: Any, title: str | None) -> None:
-    """A legend where it hides nothing: beside the panels, or under them if names are long."""
-    handles, names = axes.get_legend_handles_labels()
-    is_long = max(map(len, names), default=0) > LONGEST_BESIDE
-    place = "outside lower left" if is_long else "outside right upper"
-    if is_long:
-        figure.set_figheight(figure.get_figheight() + 0.2 * len(names))
-    figure.legend(handles, names, loc=place, title=title, frameon=False, fontsize=9)
-
-
-def panels_for(sets: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """A figure with a panel for each data set, side by side."""
-    require("matplotlib", extra="plot")
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(1.6 + 3.0 * len(sets), 3.0), layout="constrained")
-    panels = figure.subplots(1, len(sets), squeeze=False)[0]
-    for axes in panels:
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", color="#e4e4e4", linewidth=0.7)
-        axes.set_axisbelow(True)
-        axes.tick_params(labelsize=9)
-    return figure, list(panels)
-
-
-def saved(figure: Any, path: Path) -> Path:
-    figure.savefig(path, dpi=120, metadata={"Software": None})
-    return path
 
 
 def main() -> None:

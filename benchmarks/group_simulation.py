@@ -170,7 +170,7 @@ def simulate(task: str, sigma_2: float, *, seeds: int) -> dict[str, Any]:
 
 def draw_figure(rows: list[dict[str, Any]], path: Path) -> Path:
     """Relative errors against sigma_2, a panel per task; the price of Theorem 1 dotted."""
-    from benchmarks.disentangle_figures import explain, panels_for, saved
+    from benchmarks.figures import explain, panels_for, saved
 
     figure, panels = panels_for(dict.fromkeys(TASKS))
     for axes, task in zip(panels, TASKS, strict=True):

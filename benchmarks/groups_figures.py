@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.disentangle_figures import explain, panels_for, saved
+from benchmarks.figures import explain, panels_for, saved
 from benchmarks.groups_study import BASELINE, CONTRAST, EAGLE, ORACLE, ROUNDS, START
 from benchmarks.report import RESULTS
 

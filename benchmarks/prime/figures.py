@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.disentangle_figures import explain, panels_for, saved
+from benchmarks.figures import explain, panels_for, saved
 from benchmarks.prime.contestants import LITE, LOSSES, SOURCES
 
 METRICS = ("P@1", "R@100")

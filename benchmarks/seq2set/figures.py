@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.disentangle_figures import panels_for, saved
+from benchmarks.figures import panels_for, saved
 from benchmarks.seq2set.contestants import LAMBDAS, figure5_name
 
 NAME = "seq2set-transport-weight.png"

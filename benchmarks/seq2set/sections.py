@@ -167,11 +167,11 @@ class Fixed:
     def __init__(self, network: SeqNetwork, batch: TrainingBatch) -> None:
         with torch.no_grad(), precision(network):
             memory = network.encode(batch.words)
-        grows = [part.is_floating_point() for part in memory]
         self.memory = Memory(
-            *(part.detach().requires_grad_(g) for part, g in zip(memory, grows, strict=True))
+            memory.values.detach().requires_grad_(),
+            memory.bias,
+            memory.state.detach().requires_grad_(),
         )
-        self.memory.bias.requires_grad_(False)
         with torch.no_grad(), precision(network):
             decoded = network.decoder.forward(*self.memory)
         self.states = decoded.states.detach().requires_grad_()

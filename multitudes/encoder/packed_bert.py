@@ -18,6 +18,7 @@ from multitudes.encoder.behind_attention import (
     compiled_behind_attention,
 )
 from multitudes.encoder.tokens import TILES, PackedTokens
+from multitudes.encoder.triton_support import runs_triton
 
 SUPPORTED = ("BertModel",)
 
@@ -94,7 +95,7 @@ def _compute_type(model: Any, device: torch.device) -> torch.dtype:
 def _in_triton(device: torch.device, kind: torch.dtype, config: Any, max_length: int) -> bool:
     head_size = config.hidden_size // config.num_attention_heads
     fits = head_size in (16, 32, 64, 128) and max_length <= TILES[-1]
-    return device.type == "cuda" and kind != torch.float64 and fits
+    return runs_triton(device) and kind != torch.float64 and fits
 
 
 def _embed(embeddings: Any, packed: PackedTokens, shape: Shape) -> torch.Tensor:

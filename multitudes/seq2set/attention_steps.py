@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from multitudes.seq2set.triton_support import runs_triton
+from multitudes.encoder.triton_support import runs_triton
 
 
 class Attended(NamedTuple):
@@ -99,7 +99,7 @@ def gradient_of_keys(to: Attended, queries: Tensor, to_energies: Tensor) -> tupl
 
     Takes queries (N, b, h) and to_energies (N, b, m) of `attend_backwards`.
     """
-    if runs_triton(to_energies) and to_energies.dtype == torch.float32:
+    if runs_triton(to_energies.device) and to_energies.dtype == torch.float32:
         from multitudes.seq2set.device_attention import gradient_of_keys_on_device
 
         return gradient_of_keys_on_device(to, queries, to_energies)
@@ -131,4 +131,4 @@ def weights_of(bias: Tensor, found: Attention) -> Tensor:
 
 
 def _on_device(found: Attention) -> bool:
-    return runs_triton(found.energies) and found.energies.dtype == torch.float32
+    return runs_triton(found.energies.device) and found.energies.dtype == torch.float32

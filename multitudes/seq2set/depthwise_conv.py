@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
 
-from multitudes.seq2set.triton_support import runs_triton
+from multitudes.encoder.triton_support import runs_triton
 
 
 def depthwise_conv(x: Tensor, kernel: Tensor, stride: int) -> Tensor:
@@ -31,7 +31,7 @@ def depthwise_conv(x: Tensor, kernel: Tensor, stride: int) -> Tensor:
     Tensor (b, k, c)
         k is ``(l - width) // stride + 1``.
     """
-    if runs_triton(x) and x.dtype != torch.float64 and not torch.compiler.is_compiling():
+    if runs_triton(x.device) and x.dtype != torch.float64 and not torch.compiler.is_compiling():
         convolved: Tensor = _DeviceConv.apply(x, kernel.T, stride)  # type: ignore[no-untyped-call]
         return convolved
     weight = kernel.unsqueeze(1).to(x.dtype)  # (c, 1, width)

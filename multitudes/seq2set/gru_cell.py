@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from multitudes.seq2set.triton_support import runs_triton
+from multitudes.encoder.triton_support import runs_triton
 
 
 class CellInputs(NamedTuple):
@@ -117,4 +117,4 @@ def _in_precision_of(hidden: Tensor, read: CellInputs) -> tuple[Tensor, Tensor]:
 
 
 def _on_device(hidden: Tensor) -> bool:
-    return runs_triton(hidden) and hidden.dtype == torch.float32
+    return runs_triton(hidden.device) and hidden.dtype == torch.float32

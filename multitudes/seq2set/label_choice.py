@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from multitudes.seq2set.triton_support import runs_triton
+from multitudes.encoder.triton_support import runs_triton
 
 
 def choose_labels(
@@ -27,7 +27,7 @@ def choose_labels(
     symbols : OUT int64 (b,)
     fed : OUT (b, d)
     """
-    if runs_triton(logits) and table.dtype == torch.float32:
+    if runs_triton(logits.device) and table.dtype == torch.float32:
         # Here, because Triton may not be installed.
         from multitudes.seq2set.device_choice import choose_on_device
 

@@ -16,11 +16,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from multitudes.encoder.triton_support import runs_triton
 from multitudes.errors import ConfigError, DataError
 from multitudes.kernels.matching import match_targets
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.seq2set.assignment_schemes import ALL, FIRST_N, SCHEMES
-from multitudes.seq2set.triton_support import runs_triton
 
 INSTANCES_AT_ONCE = 64
 """Instances a thread solves in one call; smaller batches are not worth a second thread."""
@@ -109,7 +109,7 @@ class Matcher:
 
     def stays_on(self, like: Tensor, n_steps: int) -> bool:
         """Whether batches on the device of `like` are matched there, without a look at values."""
-        return runs_triton(like) and n_steps <= MAX_STEPS_ON_DEVICE and not self.on_host
+        return runs_triton(like.device) and n_steps <= MAX_STEPS_ON_DEVICE and not self.on_host
 
     def _solve_later(self, gain: Tensor, n_targets: Tensor) -> Future[Steps]:
         """Solve gains (b, m, N) in a thread once they are copied from the device."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from multitudes.seq2set.triton_support import runs_triton
+from multitudes.encoder.triton_support import runs_triton
 
 
 class Products(NamedTuple):
@@ -114,4 +114,4 @@ def _logits(block: Products, dtype: torch.dtype) -> Tensor:
 
 
 def _on_device(block: Products, like: Tensor) -> bool:
-    return runs_triton(block.products) and like.dtype == torch.float32
+    return runs_triton(block.products.device) and like.dtype == torch.float32

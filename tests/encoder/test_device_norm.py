@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
 
-from tests.seq2set.triton_kernels import compile_for_a_gpu, run_interpreted
+from tests.triton_kernels import compile_for_a_gpu, run_interpreted
 
 CHECK = """
 import torch

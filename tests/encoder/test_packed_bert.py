@@ -3,8 +3,9 @@ import pytest
 import torch
 import transformers
 
+from multitudes.encoder import triton_support
 from multitudes.encoder.behind_attention import behind_attention
-from multitudes.encoder.packed_bert import packed_bert_forward, supports_packed
+from multitudes.encoder.packed_bert import _in_triton, packed_bert_forward, supports_packed
 from multitudes.encoder.tokens import TokenRows, pack
 
 N_HEADS = 2
@@ -90,6 +91,14 @@ def test_refuses_architectures_it_does_not_know():
     assert supports_packed(small_bert())
     assert not supports_packed(small_bert(hidden_act="relu"))
     assert not supports_packed(torch.nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_a_gpu_without_triton_does_without(monkeypatch, is_installed):
+    monkeypatch.setattr(triton_support, "_has_triton", lambda: is_installed)
+    config = small_bert().config
+    assert _in_triton(torch.device("cuda"), torch.bfloat16, config, 32) is is_installed
+    assert not _in_triton(torch.device("cpu"), torch.bfloat16, config, 32)
 
 
 @pytest.mark.gpu

@@ -14,8 +14,7 @@ from multitudes.seq2set.attention_steps import (
     gradient_of_keys,
     gradient_of_values,
 )
-
-from .triton_kernels import compile_for_a_gpu, run_interpreted
+from tests.triton_kernels import compile_for_a_gpu, run_interpreted
 
 PROBLEMS = [
     ((4,), [(4,), (1,)]),

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from multitudes.seq2set.depthwise_conv import depthwise_conv
-
-from .triton_kernels import compile_for_a_gpu, run_interpreted
+from tests.triton_kernels import compile_for_a_gpu, run_interpreted
 
 
 @pytest.mark.parametrize(("length", "width", "stride"), [(9, 3, 1), (12, 5, 3), (4, 4, 2)])

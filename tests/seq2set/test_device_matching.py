@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
 
-from .triton_kernels import compile_for_a_gpu, run_interpreted
+from tests.triton_kernels import compile_for_a_gpu, run_interpreted
 
 CHECK = """
 import numpy as np

@@ -5,8 +5,7 @@ import torch
 from torch import nn
 
 from multitudes.seq2set.gru_cell import CellInputs, advance, gru_cell, retreat
-
-from .triton_kernels import compile_for_a_gpu, run_interpreted
+from tests.triton_kernels import compile_for_a_gpu, run_interpreted
 
 
 def test_gru_cell_is_torchs():

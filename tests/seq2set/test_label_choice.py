@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from multitudes.seq2set.label_choice import choose_labels
-
-from .triton_kernels import compile_for_a_gpu, run_interpreted
+from tests.triton_kernels import compile_for_a_gpu, run_interpreted
 
 
 def test_the_smaller_id_among_equals():

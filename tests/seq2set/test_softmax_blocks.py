@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from multitudes.seq2set.softmax_blocks import Products, Running, absorb, spread
-
-from .triton_kernels import compile_for_a_gpu, run_interpreted
+from tests.triton_kernels import compile_for_a_gpu, run_interpreted
 
 
 @pytest.mark.parametrize("has_bias", [False, True])
