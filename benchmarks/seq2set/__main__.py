@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import describe
-from benchmarks.report import RESULTS, show
 from benchmarks.seq2set.contestants import GROUPS, contestant
-from benchmarks.seq2set.measure import AVERAGES, train_and_measure
+from benchmarks.seq2set.measure import train_and_measure
 from benchmarks.seq2set.problem import FILE, Problem, prepare
+from benchmarks.seq2set.tables import summary, tables
 from multitudes import progress
 from multitudes.seq2set.fitting import PAPER_TRAINING
 from multitudes.seq2set.words_config import WordsConfig
@@ -47,7 +47,7 @@ def main() -> None:
                 sys.stdout.flush()
                 store(out, problem, given, runs)
     part = "validation" if given.validate else "test"
-    tables(problem, runs, part)
+    tables(problem.name, runs, part)
     print(json.dumps(summary(problem.name, runs, part)))
 
 
@@ -125,49 +125,6 @@ def store(out: Path, problem: Problem, given: argparse.Namespace, runs: dict[str
     }
     path = out / f"{given.name or f'seq2set-{problem.name}'}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
-
-
-def tables(problem: Problem, runs: dict[str, Any], part: str) -> None:
-    """Table 3's layout, then Table 6's; F1, but for precision, recall and P@k."""
-    micro = {"micro_precision": "P", "micro_recall": "R", "micro_f1": "F1"}
-    micro |= {
-        "threshold_best_micro_f1": "threshold",
-        "threshold_any_micro_f1": "any step",
-        "mean_size": "size",
-        "P@1": "P@1",
-        "P@5": "P@5",
-    }
-    others = {f"{average}_f1": average for average in AVERAGES[1:]}
-    for title, columns in (("micro averages", micro), ("other averages", others)):
-        rows = [[name, *(f"{run[part][c]:.2f}" for c in columns)] for name, run in runs.items()]
-        show(f"{problem.name} ({part}), {title}", ["", *columns.values()], rows)
-
-
-def summary(data: str, runs: dict[str, Any], part: str) -> dict[str, Any]:
-    """The numbers a reader looks for first; means over seeds."""
-    found: dict[str, Any] = {}
-    for name in GROUPS["main"]:
-        own = [run for key, run in runs.items() if key.partition(",")[0] == name]
-        if own:
-            scores = [run[part]["micro_f1"] for run in own]
-            found[f"f1_{name}"] = round(sum(scores) / len(scores), 2)
-            found[f"epoch_seconds_{name}"] = min(run["epoch_seconds"] for run in own)
-            found["peak_gb"] = max(run.get("peak_gb", 0.0) for run in own)
-    times = [found.get(f"epoch_seconds_{name}") for name in ("otseq2set", "seq2seq")]
-    if all(times):
-        found["epoch_ratio"] = round(times[0] / times[1], 3)
-    return found | rankers(data)
-
-
-def rankers(data: str) -> dict[str, float]:
-    """Micro-F1 of thresholded rankers, from the stored results of `benchmarks.sets`."""
-    path = RESULTS / "sets.json"
-    stored = json.loads(path.read_text())["results"]["sets"] if path.exists() else {}
-    models = stored.get(data, {}).get("models", {})
-    return {
-        f"f1_{name.lower()}_sets": round(one["rules"]["micro"]["threshold"]["micro"][2], 2)
-        for name, one in models.items()
-    }
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     python -m benchmarks.seq2set.figures RECORD.json ... --figures docs/figures
 
-The records come from ``python -m benchmarks.seq2set --contestants figure5 --validate``, one for
-each data set; what is drawn is the micro-F1 of instances kept aside, the mean over seeds.
+The records come from ``python -m benchmarks.seq2set --contestants figure5``, one for each data set,
+or have the same runs under their presets' names; what is drawn is the micro-F1 of instances kept
+aside, the mean over seeds.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from benchmarks.figures import panels_for, saved
 from benchmarks.seq2set.contestants import LAMBDAS, figure5_name
 
 NAME = "seq2set-transport-weight.png"
+PRESETS = {0: "bm+lc", 8: "otseq2set"}  # weights that are presets
 
 
 def main() -> None:
@@ -47,7 +49,8 @@ def curve(runs: dict[str, Any]) -> tuple[list[float], list[float]]:
     """The weights that were run, and the mean micro-F1 of each over its seeds."""
     found: dict[float, float] = {}
     for weight in LAMBDAS:
-        own = [run for key, run in runs.items() if key.partition(",")[0] == figure5_name(weight)]
+        names = (figure5_name(weight), PRESETS.get(weight))
+        own = [run for key, run in runs.items() if key.partition(",")[0] in names]
         if own:
             found[weight] = sum(run["validation"]["micro_f1"] for run in own) / len(own)
     return list(found), list(found.values())

@@ -9,11 +9,13 @@ import scipy.sparse as sp
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from benchmarks.seq2set.__main__ import one_run, summary
+from benchmarks.seq2set.__main__ import one_run
 from benchmarks.seq2set.contestants import GROUPS, LAMBDAS, contestant, figure5_name
 from benchmarks.seq2set.figures import curve, draw
+from benchmarks.seq2set.join import joined
 from benchmarks.seq2set.large import measured, parse
 from benchmarks.seq2set.problem import Problem
+from benchmarks.seq2set.tables import summary
 from multitudes.seq2set import WordsConfig
 from multitudes.seq2set.word_vectors import read_word_vectors
 from multitudes.training import TrainingConfig
@@ -106,3 +108,24 @@ def test_large_label_sets_in_small():
     found = measured(parse([*sizes.split(), "--hidden", "4"]), 8.0)
     assert found["weights"] > 50 * 100
     assert found["seconds_per_batch"] > 0
+
+
+def record(contestant, **settings):
+    settings = {"epochs": 3, "contestants": [contestant], **settings}
+    runs = {f"{contestant}, seed 0": {"validation": {"micro_f1": 50.0}}}
+    return {"data": "made up", "card": None, "settings": settings, "runs": runs}
+
+
+def test_runs_made_side_by_side_are_joined():
+    whole = joined([record("bm"), record("otseq2set", name="another")])
+    assert list(whole["runs"]) == ["bm, seed 0", "otseq2set, seed 0"]
+    assert whole["settings"] == {"epochs": 3}
+    assert curve(whole["runs"]) == ([8], [50.0])  # a preset stands for its weight
+
+
+@pytest.mark.parametrize(
+    ("second", "said"), [(record("sgm", epochs=4), "settings"), (record("bm"), "two records")]
+)
+def test_what_cannot_be_joined_is_refused(second, said):
+    with pytest.raises(SystemExit, match=said):
+        joined([record("bm"), second])
