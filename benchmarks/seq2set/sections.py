@@ -173,7 +173,7 @@ class Fixed:
             memory.state.detach().requires_grad_(),
         )
         with torch.no_grad(), precision(network):
-            decoded = network.decoder.forward(*self.memory)
+            decoded = network.decode(self.memory)  # casts weights, which the steps do not
         self.states = decoded.states.detach().requires_grad_()
 
 

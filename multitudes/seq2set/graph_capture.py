@@ -92,7 +92,11 @@ class CapturedGradients:
         }
         terms = torch.func.functional_call(self.module, weights, tuple(inputs))
         learned = [w for w in weights.values() if w.requires_grad]
-        self._kept.keep(terms, torch.autograd.grad(terms[LOSS], learned, allow_unused=True))
+        # Backwards what forwards was in full precision stays so: `backward` is called outside of
+        # autocast, and a capture must compute what that does.
+        with torch.autocast(terms[LOSS].device.type, enabled=False):
+            gradients = torch.autograd.grad(terms[LOSS], learned, allow_unused=True)
+        self._kept.keep(terms, gradients)
 
     def _forget_if_moved(self, weights: Sequence[Tensor]) -> None:
         """Graphs read weights at their old addresses: of no use where these have changed."""

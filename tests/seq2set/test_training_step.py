@@ -23,6 +23,11 @@ VARIANTS = [{}, {"bottleneck": 5}, {"convolution": False, "layers": 1}, SGM]
 LENGTHS = [(9, 6, 3, 1), (8, 8, 2, 2), (5, 4, 3, 2), (16, 3, 3, 1)]  # padded to 16, 8, 8, 16
 
 
+EXACT_SCALE = 4.0
+"""Of a loss: a graph's gradients are scaled behind, others from the start, where any number but a
+power of two would round differently."""
+
+
 def batch(number=0, *, device="cpu", n_steps=3):
     """Texts and their labels; the end symbol is the empty label."""
     rng = np.random.default_rng(number)
@@ -60,6 +65,14 @@ def results(step, given, *, precision=None, scale=1.0):
     (scale * terms["loss"]).backward()
     found = {name: p.grad.clone() for name, p in net.named_parameters() if p.grad is not None}
     return {name: float(term.detach()) for name, term in terms.items()}, found
+
+
+def assert_same_but_rounded(found, expected, near):
+    """Gradients near for their norm: a number that cancels out is all rounding."""
+    assert found[0] == pytest.approx(expected[0], rel=near)
+    assert list(found[1]) == list(expected[1])
+    for name, gradient in expected[1].items():
+        assert (found[1][name] - gradient).norm() <= near * gradient.norm(), name
 
 
 def assert_same(found, expected, **near):
@@ -100,9 +113,10 @@ def test_captured_is_as_plain_under_autocast(replayed, monkeypatch, objective):
     monkeypatch.setattr(TrainingStep, "captures", lambda self, batch: self is captured)
     for number in [1, 3]:
         found, expected = (
-            results(step, batch(number), precision=torch.bfloat16) for step in (captured, plain)
+            results(step, batch(number), precision=torch.bfloat16, scale=EXACT_SCALE)
+            for step in (captured, plain)
         )
-        assert_same(found, expected, rtol=2e-2, atol=5e-3)
+        assert_same(found, expected, rtol=1e-5, atol=1e-6)
     results(captured, batch(1))
     assert len(captured.captured) == 3  # in another precision it is another graph
 
@@ -189,9 +203,10 @@ def test_graphs_give_the_same_on_a_gpu(objective, precision, settings):
     for number in [0, 1, 2, 3, 0, 3]:  # captured once for each shape, then replayed
         given = batch(number, device="cuda")
         found, expected = (
-            results(step, given, precision=precision, scale=3.0) for step in (captured, plain)
+            results(step, given, precision=precision, scale=EXACT_SCALE)
+            for step in (captured, plain)
         )
-        assert_same(found, expected, rtol=2e-2, atol=2e-3)
+        assert_same_but_rounded(found, expected, 1e-3 if precision is None else 3e-2)
     assert len(captured.captured) == 2
 
 
