@@ -97,7 +97,7 @@ def sections(
         return network.decode(fixed.memory, fed).states.sum()
 
     def lose() -> Tensor:
-        return terms.of_states(fixed.states, batch.targets)["loss"]
+        return terms.of_decoded(fixed.decoded, batch.targets)["loss"]
 
     def whole() -> Tensor:
         return step(batch)["loss"]
@@ -174,7 +174,7 @@ class Fixed:
         )
         with torch.no_grad(), precision(network):
             decoded = network.decode(self.memory)  # casts weights, which the steps do not
-        self.states = decoded.states.detach().requires_grad_()
+        self.decoded = decoded._replace(states=decoded.states.detach().requires_grad_())
 
 
 def made_batch(

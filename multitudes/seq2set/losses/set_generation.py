@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 
 from multitudes.errors import ConfigError
-from multitudes.seq2set.label_softmax import OutputLayer, label_softmax
+from multitudes.seq2set.label_softmax import OutputLayer, Scored, label_softmax
 from multitudes.seq2set.loss_config import SetLossConfig
 from multitudes.seq2set.losses.set_matching import set_matching_loss
 from multitudes.seq2set.losses.transport import transport_loss
@@ -49,11 +49,13 @@ def set_generation_loss(
     matcher: Matcher,
     embeddings: Tensor | None = None,
     config: SetLossConfig = DEFAULT,
+    scored: Scored | None = None,
 ) -> dict[str, Tensor]:
     """Each term () by name and unweighted, and their sum as ``"loss"``.
 
     See the module for the inputs. `embeddings` are not needed with a `transport_weight` of 0. The
-    steps that may be used are the matcher's, whatever ``config.scheme``.
+    steps that may be used are the matcher's, whatever ``config.scheme``. `scored` are products
+    that were made already, see `label_softmax`.
     """
     check_room(targets.shape[1], states.shape[1])
     if config.transport_weight and embeddings is None:
@@ -70,6 +72,7 @@ def set_generation_loss(
         wanted.unsqueeze(1),
         embeddings=embeddings if config.transport_weight else None,
         labels_at_once=config.labels_at_once,
+        scored=scored,
     )  # (b, N, m + 1), (b, N, d)
     of_targets, of_empty = log_probs[:, :, :-1], log_probs[:, :, -1]  # (b, N, m), (b, N)
     matching = matcher.start(of_targets.detach().exp(), has_target.sum(dim=1))
