@@ -87,10 +87,12 @@ from multitudes.seq2set import device_attention as kernels
 
 {problem}
 
+kernels.KEY_LANES = kernels.VALUE_LANES = 4
 for sizes, lengths, kind, near in [
     ((4,), [(4,), (1,)], torch.float32, 1e-5),
     ((9, 8), [(9, 8), (3, 1), (8, 2)], torch.float32, 1e-5),
     ((17, 3), [(9, 1), (16, 1)], torch.float16, 1e-2),
+    ((40, 1), [(33, 1), (2, 1)], torch.float32, 1e-5),
 ]:
     to, queries, to_contexts = problem(sizes, lengths, kind=kind)
     n_steps, n, m = *queries.shape[:2], sum(sizes)
@@ -135,8 +137,15 @@ def test_the_kernels_compile_for_a_gpu(kind):
             is_number = name in numbers or name.endswith(("_row", "_step"))
             yield name, "i32" if is_number else "*fp32" if name in full else f"*{kind}"
 
-    sizes = {"ROWS": 8, "H": 512, "W": 1024}
-    for kernel in (kernels._attend_kernel, kernels._attend_backwards_kernel):
-        compile_for_a_gpu(kernel, dict(types(kernel)), sizes)
-    last = {**dict(types(kernels._keys_kernel)), "to_energy": "*fp32"}
-    compile_for_a_gpu(kernels._keys_kernel, last, {"ROWS": 8, "H": 512})
+    sizes = {"ROWS": 8, "H": 512, "W": 1024, "LANES": 128, "M": 64}
+    for kernel in (
+        kernels._energies_kernel,
+        kernels._contexts_kernel,
+        kernels._to_energies_kernel,
+        kernels._to_query_kernel,
+        kernels._keys_kernel,
+    ):
+        given = dict(types(kernel))
+        given.update({"to_energy": "*fp32"} if "to_energy" in given else {})
+        constants = {name: sizes[name] for name in kernel.arg_names if name in sizes}
+        compile_for_a_gpu(kernel, given, constants)
