@@ -42,7 +42,8 @@ from multitudes.seq2set.word_batches import LENGTHS_PER_DOUBLING, on_device, wor
 NAMES = ("seq2seq", "seq2seq+lc", "sgm", "bm", "bm+lc", "bm+ot", "otseq2set")
 ONE_KERNEL = (
     *((module, name) for module in (padded_gru, decoder_loop) for name in ("advance", "retreat")),
-    *((decoder_loop, name) for name in ("attend", "attend_backwards", "gradient_of_keys")),
+    *((decoder_loop, name) for name in ("gradient_of_keys", "gradient_of_values")),
+    *((decoder_loop, name) for name in ("attend", "attend_backwards")),  # two in fact
     (decoder, "choose_labels"),
     (label_softmax, "absorb"),
     (label_softmax, "spread"),

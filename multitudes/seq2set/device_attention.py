@@ -90,7 +90,7 @@ def _contexts_kernel(
     e = tl.load(at_energy + position, mask=own, other=float("-inf"))
     highest = tl.max(e, 0)
     total = tl.sum(tl.exp(e - highest), 0)
-    mean = tl.zeros((LANES,), tl.float32)
+    mean = tl.zeros((ROWS, LANES), tl.float32)  # summed at the end: programs' warps need not meet
     # From the memory's first position to its last.
     start, stop = tl.min(tl.where(own, position, M), 0), tl.max(tl.where(own, position + 1, 0), 0)
     for first in range(start, stop, ROWS):
@@ -99,11 +99,11 @@ def _contexts_kernel(
         weight = tl.exp(tl.load(at_energy + row, mask=there, other=float("-inf")) - highest)
         at = values + (instance * m + row)[:, None] * w + lane[None, :]
         some = tl.load(at, mask=there[:, None] & (lane < w)[None, :], other=0.0).to(tl.float32)
-        mean += tl.sum(weight[:, None] * some, 0)
+        mean += weight[:, None] * some
     if part == 0:
         tl.store(totals + instance * n_memories + memory, highest + tl.log(total))
     out = contexts + instance * contexts_row + memory * w + lane
-    tl.store(out, (mean / total).to(contexts.dtype.element_ty), mask=lane < w)
+    tl.store(out, (tl.sum(mean, 0) / total).to(contexts.dtype.element_ty), mask=lane < w)
 
 
 @triton.jit
@@ -158,7 +158,7 @@ def _to_query_kernel(
     instance, lane = tl.program_id(0).to(tl.int64), tl.program_id(1) * LANES + tl.arange(0, LANES)
     q = tl.load(query + instance * query_row + lane, mask=lane < h, other=0.0).to(tl.float32)
     v = tl.load(energy + lane, mask=lane < h, other=0.0).to(tl.float32)
-    slope = tl.zeros((LANES,), tl.float32)
+    slope = tl.zeros((ROWS, LANES), tl.float32)
     for first in range(0, m, ROWS):
         row = first + tl.arange(0, ROWS)
         to_e = tl.load(to_energies + instance * m + row, mask=row < m, other=0.0)
@@ -167,9 +167,9 @@ def _to_query_kernel(
             at = keys + (instance * m + row)[:, None] * h + lane[None, :]
             k = tl.load(at, mask=there[:, None] & (lane < h)[None, :], other=0.0).to(tl.float32)
             bent = tanh(q[None, :] + k)
-            slope += tl.sum(to_e[:, None] * (1.0 - bent * bent), 0)
+            slope += to_e[:, None] * (1.0 - bent * bent)
     out = to_query + instance * to_query_row + lane
-    tl.store(out, (slope * v).to(to_query.dtype.element_ty), mask=lane < h)
+    tl.store(out, (tl.sum(slope, 0) * v).to(to_query.dtype.element_ty), mask=lane < h)
 
 
 @triton.jit
@@ -198,7 +198,7 @@ def _keys_kernel(
     cell = (instance * m + row)[:, None] * h + lane[None, :]
     own = _in_a_memory(bias, instance, row, m, n_memories)
     of_keys = tl.zeros((ROWS, LANES), tl.float32)
-    of_energy = tl.zeros((LANES,), tl.float32)
+    of_energy = tl.zeros((ROWS, LANES), tl.float32)
     if tl.max(own.to(tl.int32), 0) > 0:
         k = tl.load(keys + cell, mask=inside, other=0.0).to(tl.float32)
         for t in range(0, n_steps):
@@ -208,11 +208,11 @@ def _keys_kernel(
             q = tl.load(asked, mask=lane < h, other=0.0).to(tl.float32)
             bent = tanh(q[None, :] + k)
             of_keys += to_e * (1.0 - bent * bent)
-            of_energy += tl.sum(to_e * bent, 0)
+            of_energy += to_e * bent
     v = tl.load(energy + lane, mask=lane < h, other=0.0).to(tl.float32)
     tl.store(to_keys + cell, (of_keys * v[None, :]).to(to_keys.dtype.element_ty), mask=inside)
     out = to_energy + (instance * tl.num_programs(1) + block) * h + lane
-    tl.store(out, of_energy, mask=lane < h)
+    tl.store(out, tl.sum(of_energy, 0), mask=lane < h)
 
 
 def attend_on_device(to: Attended, query: Tensor, found: Attention, contexts: Tensor) -> None:

@@ -65,7 +65,9 @@ class CapturedGradients:
 
     def gradients(self, scale: Tensor) -> list[Tensor | None]:
         """Those of the last batch, times `scale` (): new tensors, which no replay writes to."""
-        return [None if g is None else g * scale for g in self._kept.gradients]
+        there = [g for g in self._kept.gradients if g is not None]
+        scaled = iter(torch._foreach_mul(there, scale))
+        return [None if g is None else next(scaled) for g in self._kept.gradients]
 
     @property
     def loss(self) -> Tensor:
@@ -131,9 +133,9 @@ class _Kept:
             self.gradients = [None if g is None else torch.empty_like(g) for g in gradients]
         for name, term in terms.items():
             self.terms[name].copy_(term.detach())
-        for place, gradient in zip(self.gradients, gradients, strict=True):
-            if place is not None and gradient is not None:
-                place.copy_(gradient)
+        pairs = zip(self.gradients, gradients, strict=True)
+        both = [(to, of) for to, of in pairs if to is not None and of is not None]
+        torch._foreach_copy_([to for to, _ in both], [of for _, of in both])
 
 
 class _Replayed(Function):

@@ -171,14 +171,15 @@ class _LabelSoftmax(Function):
         ctx.save_for_backward(
             inputs, weight, bias, labels, excluded, embeddings, normaliser, expected, *kept
         )
-        return torch.where(labels >= 0, asked - normaliser.unsqueeze(1), 0.0), expected
+        log_probs = (asked - normaliser.unsqueeze(1)).masked_fill_(labels < 0, 0.0)  # (r, k)
+        return log_probs, expected
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         inputs, weight, bias, labels, excluded, embeddings, *found = ctx.saved_tensors
         normaliser, expected, products, rows = found  # (r,), (r, d), (r, c), (c, z)
         product, n_read = ctx.layout.product, weight.shape[1]
-        to_asked = torch.where(labels >= 0, grads[0], 0.0)  # (r, k)
+        to_asked = grads[0].masked_fill(labels < 0, 0.0)  # (r, k)
         to_expected = grads[1]  # (r, d)
         shift = -to_asked.sum(dim=1) - (to_expected * expected).sum(dim=1)  # (r,)
         needs_states, needs_weight, needs_bias = ctx.needs_input_grad[:3]

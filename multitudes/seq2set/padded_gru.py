@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd import Function
 
+from multitudes.seq2set.alignment import aligned_size
 from multitudes.seq2set.gru_cell import CellInputs, advance, retreat
 
 
@@ -40,7 +41,7 @@ def padded_gru(gru: nn.GRU, words: Tensor, lengths: Tensor) -> tuple[Tensor, Ten
     times = torch.arange(n_words, device=words.device)[:, None]  # (l, 1)
     active = times < lengths  # (l, b)
     mirror = torch.where(active, lengths - 1 - times, times)  # (l, b)
-    x = words.transpose(0, 1)  # (l, b, d)
+    x = _aligned(words.transpose(0, 1))  # (l, b, >= d)
     for layer in range(gru.num_layers):
         if layer:
             x = F.dropout(x, gru.dropout, gru.training)
@@ -53,12 +54,14 @@ def padded_gru(gru: nn.GRU, words: Tensor, lengths: Tensor) -> tuple[Tensor, Ten
 
 def _layer(gru: nn.GRU, layer: int, x: Tensor, mirror: Tensor, active: Tensor) -> Tensor:
     """States (2, l, b, h) of both directions in the order of their steps; x is (l, b, d)."""
-    n_words, n, dim = x.shape
+    n_words, n, dim = x.shape  # dim may be filled up
     ways = (f"l{layer}", f"l{layer}_reverse")
     of_input, of_state, input_bias, state_bias = (
         torch.stack([getattr(gru, f"{name}_{way}") for way in ways])
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     )  # (2, 3 h, d), (2, 3 h, h), (2, 3 h), (2, 3 h)
+    if of_input.shape[2] < dim:
+        of_input = F.pad(of_input, (0, dim - of_input.shape[2]))  # (2, 3 h, dim)
     both = torch.stack([x, _mirrored(x, mirror)]).view(2, n_words * n, dim)  # (2, l b, d)
     inputs = torch.baddbmm(input_bias[:, None], both, of_input.transpose(1, 2))  # (2, l b, 3 h)
     with torch.autocast(x.device.type, enabled=False):
@@ -66,6 +69,15 @@ def _layer(gru: nn.GRU, layer: int, x: Tensor, mirror: Tensor, active: Tensor) -
             inputs.view(2, n_words, n, -1), of_state.to(inputs.dtype), state_bias, active
         )  # (2, l, b, h)
     return states
+
+
+def _aligned(words: Tensor) -> Tensor:
+    """Words (l, b, d) in the precision of products, filled up with zeros; see `alignment`."""
+    device = words.device.type
+    if torch.is_autocast_enabled(device):
+        words = words.to(torch.get_autocast_dtype(device))
+    more = aligned_size(words.shape[2], words.dtype) - words.shape[2]
+    return F.pad(words, (0, more)) if more else words
 
 
 def _mirrored(x: Tensor, mirror: Tensor) -> Tensor:

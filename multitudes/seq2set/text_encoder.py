@@ -111,4 +111,4 @@ def _bias(masks: list[Tensor]) -> Tensor:
         for i, mask in enumerate(masks)
     ]
     own = torch.stack(rows, dim=1)  # (b, n_memories, m)
-    return torch.zeros(own.shape, device=own.device).masked_fill_(~own, -torch.inf)
+    return own.log()  # of 1 and 0

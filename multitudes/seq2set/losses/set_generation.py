@@ -74,14 +74,14 @@ def set_generation_loss(
         labels_at_once=config.labels_at_once,
         scored=scored,
     )  # (b, N, m + 1), (b, N, d)
-    of_targets, of_empty = log_probs[:, :, :-1], log_probs[:, :, -1]  # (b, N, m), (b, N)
+    of_targets, of_empty = log_probs.split([targets.shape[1], 1], dim=2)  # (b, N, m), (b, N, 1)
     matching = matcher.start(of_targets.detach().exp(), has_target.sum(dim=1))
     terms: dict[str, Tensor] = {}
     if expected is not None and embeddings is not None:
         near = embeddings.detach()[targets.clamp(min=0)]  # (b, m, d)
         terms["transport"] = transport_loss(expected, near, has_target, config=config)
     terms["matching"] = set_matching_loss(
-        of_targets, of_empty, matching.steps(), empty_weight=config.empty_weight
+        of_targets, of_empty.squeeze(2), matching.steps(), empty_weight=config.empty_weight
     )
     total = terms["matching"]
     if "transport" in terms:
@@ -92,5 +92,5 @@ def set_generation_loss(
 def ascending(targets: Tensor) -> Tensor:
     """Each row's labels (b, m) by id, -1 last: where matchings tie, any order gives the same."""
     last = torch.iinfo(targets.dtype).max
-    ordered = torch.where(targets < 0, last, targets).sort(dim=1).values  # (b, m)
-    return torch.where(ordered == last, -1, ordered)
+    ordered = (targets & last).sort(dim=1).values  # (b, m): -1 has all bits of the largest number
+    return ordered.masked_fill_(ordered == last, -1)
