@@ -25,7 +25,7 @@ from multitudes.seq2set.attention_steps import (
     gradient_of_keys,
     gradient_of_values,
 )
-from multitudes.seq2set.gru_cell import CellInputs, advance, retreat
+from multitudes.seq2set.gru_cell import CellInputs, Dropped, advance, retreat
 from multitudes.seq2set.label_choice import looked_up
 
 
@@ -147,13 +147,10 @@ class _Loop(Function):
             attend(to, made.products[t, :, 3 * size :], made.at(t), contexts[t])
             read = made.features[t + 1, :, size:]  # (b, z - h)
             torch.addmm(weights.input_bias, read, by_features, out=made.inputs[t])
-            advance(made.cell(t, size), hidden, made.features[t + 1 : t + 2, :, :size])
+            dropped = None if masks is None else Dropped(features[t], masks[t], given[t])
+            advance(made.cell(t, size), hidden, features[t : t + 1, :, :size], dropped)
             if feeding.targets is None:
-                if masks is not None:
-                    torch.mul(features[t], masks[t], out=given[t])
                 feeding.choose(t, given[t], fed[t + 1], labels[t + 1])
-        if feeding.targets is not None and masks is not None:
-            torch.mul(features, masks, out=given)
         ctx.save_for_backward(*tensors, fed, feeding.label_mask, masks, *made[:3], *made.found)
         ctx.places = made.contexts, made.labels
         symbols = fed[1:]
