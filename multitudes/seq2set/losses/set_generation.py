@@ -74,7 +74,8 @@ def set_generation_loss(
         labels_at_once=config.labels_at_once,
         scored=scored,
     )  # (b, N, m + 1), (b, N, d)
-    of_targets, of_empty = log_probs.split([targets.shape[1], 1], dim=2)  # (b, N, m), (b, N, 1)
+    sizes = [targets.shape[1], 1]
+    of_targets, of_empty = torch.split_with_sizes(log_probs, sizes, 2)  # (b, N, m), (b, N, 1)
     matching = matcher.start(of_targets.detach().exp(), has_target.sum(dim=1))
     terms: dict[str, Tensor] = {}
     if expected is not None and embeddings is not None:
