@@ -33,11 +33,15 @@ def one_way(states: Tensor, mirror: Tensor, active: Tensor) -> Tensor:
     return joined
 
 
+def _on_device(x: Tensor) -> bool:
+    return runs_triton(x.device) and x.dtype != torch.float64
+
+
 class _BothWays(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, mirror: Tensor) -> Tensor:
         ctx.save_for_backward(mirror)
-        if runs_triton(x.device):
+        if _on_device(x):
             # Here, because Triton may not be installed.
             from multitudes.seq2set.device_both_ways import split_on_device
 
@@ -47,7 +51,7 @@ class _BothWays(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (mirror,) = ctx.saved_tensors
-        if runs_triton(mirror.device):
+        if _on_device(grads[0]):
             from multitudes.seq2set.device_both_ways import sum_on_device
 
             return sum_on_device(grads[0], mirror), None
@@ -58,7 +62,7 @@ class _OneWay(Function):
     @staticmethod
     def forward(ctx: Any, states: Tensor, mirror: Tensor, active: Tensor) -> Tensor:
         ctx.save_for_backward(mirror, active)
-        if runs_triton(states.device):
+        if _on_device(states):
             from multitudes.seq2set.device_both_ways import join_on_device
 
             return join_on_device(states, mirror, active)
@@ -69,7 +73,7 @@ class _OneWay(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         mirror, active = ctx.saved_tensors
-        if runs_triton(mirror.device):
+        if _on_device(grads[0]):
             from multitudes.seq2set.device_both_ways import part_on_device
 
             return part_on_device(grads[0], mirror, active), None, None

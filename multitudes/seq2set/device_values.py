@@ -16,7 +16,7 @@ from torch import Tensor
 
 from multitudes.seq2set.attention_steps import Attention
 
-POSITIONS, STEPS, LANES = 16, 32, 128
+POSITIONS, STEPS, LANES = 16, 32, 64
 
 
 @triton.jit

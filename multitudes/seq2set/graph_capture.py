@@ -130,12 +130,17 @@ class _Kept:
     def keep(self, terms: Mapping[str, Tensor], gradients: Sequence[Tensor | None]) -> None:
         if not self.terms:
             self.terms = {name: torch.empty_like(term) for name, term in terms.items()}
-            self.gradients = [None if g is None else torch.empty_like(g) for g in gradients]
+            self.gradients = [None if g is None else g.new_empty(g.shape) for g in gradients]
         for name, term in terms.items():
             self.terms[name].copy_(term.detach())
         pairs = zip(self.gradients, gradients, strict=True)
         both = [(to, of) for to, of in pairs if to is not None and of is not None]
-        torch._foreach_copy_([to for to, _ in both], [of for _, of in both])
+        # Those of the same layout together, as few kernels; one that differs would undo that.
+        same = [(to, of) for to, of in both if to.stride() == of.stride()]
+        torch._foreach_copy_([to for to, _ in same], [of for _, of in same])
+        for to, of in both:
+            if to.stride() != of.stride():
+                to.copy_(of)
 
 
 class _Replayed(Function):

@@ -152,7 +152,7 @@ class _LabelSoftmax(Function):
         asked = states.new_zeros(labels.shape, dtype=dtype)  # (r, k)
         running = Running(highest, torch.zeros_like(highest), asked)
         expected = states.new_zeros((len(states), 0), dtype=dtype)  # (r, d)
-        inputs = aligned(states, layout.product)  # (r, z)
+        inputs, near = aligned(states, layout.product), None  # (r, z)
         for part in _blocks(len(weight), layout.chunk):
             if rows is None or layout.chunk < len(weight):
                 rows = aligned(weight[part], layout.product, rows=True)  # (c, z)
@@ -167,7 +167,7 @@ class _LabelSoftmax(Function):
         expected = expected / running.total.unsqueeze(1)  # (r, d)
         ctx.layout, ctx.width, ctx.kind = layout, states.shape[1], states.dtype
         # One block is kept, several would be too much.
-        kept = (block.products, rows) if layout.chunk == len(weight) else (None, None)
+        kept = (block.products, rows, near) if layout.chunk == len(weight) else (None,) * 3
         ctx.save_for_backward(
             inputs, weight, bias, labels, excluded, embeddings, normaliser, expected, *kept
         )
@@ -177,7 +177,7 @@ class _LabelSoftmax(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         inputs, weight, bias, labels, excluded, embeddings, *found = ctx.saved_tensors
-        normaliser, expected, products, rows = found  # (r,), (r, d), (r, c), (c, z)
+        normaliser, expected, products, rows, near = found
         product, n_read = ctx.layout.product, weight.shape[1]
         to_asked = grads[0].masked_fill(labels < 0, 0.0)  # (r, k)
         to_expected = grads[1]  # (r, d)
@@ -191,10 +191,11 @@ class _LabelSoftmax(Function):
                 rows = aligned(weight[part], product, rows=True)  # (c, z)
                 block = _block(inputs, rows, bias, labels, excluded, part, None)
             else:
-                block = Products(products, _own_bias(bias, part, rows), labels - part.start)
+                block = Products(products, _own_bias(bias, part, rows), _places(labels, part))
             along = None
             if embeddings is not None:
-                near = aligned(embeddings[part], product, rows=True)  # (c, d)
+                if products is None:
+                    near = aligned(embeddings[part], product, rows=True)  # (c, d)
                 along = aligned(to_expected, product) @ near.T  # (r, c)
             to_logits = _room(block.products, along, is_kept=products is not None)  # (r, c)
             spread(block, normaliser, shift, along, to_asked, to_logits)
@@ -225,13 +226,18 @@ def _block(
     `made` are they, if they are there already.
     """
     products = inputs @ rows.T if made is None else made.flatten(0, 1)  # (r, c)
-    block = Products(products, _own_bias(bias, part, rows), labels - part.start)
+    block = Products(products, _own_bias(bias, part, rows), _places(labels, part))
     if excluded is not None:
-        forbidden = block._replace(places=excluded - part.start)  # (r, e)
+        forbidden = block._replace(places=_places(excluded, part))  # (r, e)
         penalty = torch.where(forbidden.inside, -torch.inf, 0.0).to(products.dtype)  # (r, e)
         own = products if made is None else products.clone()
         block = block._replace(products=own.scatter_add_(1, forbidden.columns, penalty))
     return block
+
+
+def _places(labels: Tensor, part: slice) -> Tensor:
+    """Where labels (r, k) are in a block."""
+    return labels - part.start if part.start else labels
 
 
 def _own_bias(bias: Tensor | None, part: slice, rows: Tensor) -> Tensor | None:

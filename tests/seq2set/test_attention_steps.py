@@ -155,5 +155,5 @@ def test_the_kernels_compile_for_a_gpu(kind):
         given.update({"to_energy": "*fp32"} if "to_energy" in given else {})
         constants = {name: sizes[name] for name in kernel.arg_names if name in sizes}
         compile_for_a_gpu(kernel, given, constants)
-    blocks = {"ROWS": 16, "STEPS": 32, "LANES": 128}
+    blocks = {"ROWS": 16, "STEPS": 32, "LANES": 64}
     compile_for_a_gpu(_values_kernel, dict(types(_values_kernel)), blocks)

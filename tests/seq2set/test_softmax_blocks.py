@@ -119,3 +119,21 @@ def test_the_kernels_compile_for_a_gpu(kind):
     }
     constants = {"HAS_BIAS": True, "HAS_ALONG": True, "AT_ONCE": 2048, "K": 32, "TWINS": 16}
     compile_for_a_gpu(_spread_kernel, backward, constants)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("onto", ["products", "along", "apart"])
+def test_a_gpu_gives_the_same(onto):
+    torch.manual_seed(0)
+    n, c, k = 300, 5000, 27
+    logits, along = torch.randn(n, c), torch.randn(n, c)
+    places, to_asked = torch.randint(-1, c, (n, k)), torch.randn(n, k)
+    normaliser, shift = logits.logsumexp(dim=1), torch.randn(n)
+    results = []
+    for device in ("cpu", "cuda"):
+        products, more = logits.to(device, copy=True), along.to(device, copy=True)
+        block = Products(products, None, places.to(device))
+        out = {"products": products, "along": more, "apart": torch.empty_like(products)}[onto]
+        spread(block, normaliser.to(device), shift.to(device), more, to_asked.to(device), out)
+        results.append(out.cpu())
+    torch.testing.assert_close(*results, atol=1e-5, rtol=1e-4)
