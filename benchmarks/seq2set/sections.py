@@ -42,7 +42,8 @@ from multitudes.seq2set.word_batches import LENGTHS_PER_DOUBLING, on_device, wor
 NAMES = ("seq2seq", "seq2seq+lc", "sgm", "bm", "bm+lc", "bm+ot", "otseq2set")
 ONE_KERNEL = (
     *((module, name) for module in (padded_gru, decoder_loop) for name in ("advance", "retreat")),
-    *((decoder_loop, name) for name in ("attend", "attend_backwards", "gradient_of_keys")),
+    *((decoder_loop, name) for name in ("gradient_of_keys", "gradient_of_values")),
+    *((decoder_loop, name) for name in ("attend", "attend_backwards")),  # two in fact
     (decoder, "choose_labels"),
     (label_softmax, "absorb"),
     (label_softmax, "spread"),
@@ -97,7 +98,7 @@ def sections(
         return network.decode(fixed.memory, fed).states.sum()
 
     def lose() -> Tensor:
-        return terms.of_states(fixed.states, batch.targets)["loss"]
+        return terms.of_decoded(fixed.decoded, batch.targets)["loss"]
 
     def whole() -> Tensor:
         return step(batch)["loss"]
@@ -174,7 +175,7 @@ class Fixed:
         )
         with torch.no_grad(), precision(network):
             decoded = network.decode(self.memory)  # casts weights, which the steps do not
-        self.states = decoded.states.detach().requires_grad_()
+        self.decoded = decoded._replace(states=decoded.states.detach().requires_grad_())
 
 
 def made_batch(

@@ -7,7 +7,6 @@ is missing is filled up with zeros, which change no product.
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 MULTIPLE = 8
@@ -19,9 +18,16 @@ def aligned_size(size: int, dtype: torch.dtype) -> int:
 
 
 def aligned(matrix: Tensor, dtype: torch.dtype, *, rows: bool = False) -> Tensor:
-    """A matrix (n, m) in some precision, with zeros behind its columns and, if asked, its rows."""
+    """A matrix (n, m) in some precision, with zeros behind its columns and, if asked, its rows.
+
+    Without a gradient.
+    """
     n, m = matrix.shape
-    more = aligned_size(n, dtype) - n if rows else 0
-    wider = aligned_size(m, dtype) - m
-    matrix = matrix.to(dtype)
-    return F.pad(matrix, (0, wider, 0, more)) if more or wider else matrix
+    shape = (aligned_size(n, dtype) if rows else n, aligned_size(m, dtype))
+    if shape == (n, m):
+        return matrix.to(dtype)
+    filled = matrix.new_empty(shape, dtype=dtype)
+    filled[:n, :m] = matrix  # cast and moved at once
+    filled[:n, m:] = 0
+    filled[n:] = 0
+    return filled

@@ -118,6 +118,10 @@ def gradient_of_values(bias: Tensor, found: Attention, to_contexts: Tensor) -> T
 
     Takes bias (b, n_memories, m), found (N, b, ...), to_contexts (N, b, n_memories * w).
     """
+    if _on_device(found):
+        from multitudes.seq2set.device_values import gradient_of_values_on_device
+
+        return gradient_of_values_on_device(bias, found, to_contexts)
     n_steps, n, n_memories = found.totals.shape
     weights = weights_of(bias, found).to(to_contexts.dtype)  # (N, b, n_memories, m)
     weights = weights.permute(1, 3, 0, 2).reshape(n, -1, n_steps * n_memories)  # (b, m, N M)

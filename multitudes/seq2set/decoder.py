@@ -22,6 +22,7 @@ from multitudes.seq2set.global_embedding import GlobalEmbedding
 from multitudes.seq2set.gru_cell import gru_cell
 from multitudes.seq2set.label_choice import choose_labels, looked_up
 from multitudes.seq2set.label_output import LabelOutput, without
+from multitudes.seq2set.label_softmax import CELLS_AT_ONCE, Scored
 from multitudes.seq2set.network_config import NetworkConfig
 
 
@@ -48,14 +49,20 @@ class Decoded(NamedTuple):
     Parameters
     ----------
     states : (b, N, w)
-        What the output layer reads at each step.
+        What the output layer reads at each step; in training in 16 bits it may be filled up with
+        zeros, see `aligned_size`.
     labels : int64 (b, N)
         The likeliest symbol of each step, or the targets that were fed.
+    scored : Scored, optional
+        What the output layer made of the states, where it was used to choose symbols.
     """
 
     states: Tensor
     labels: Tensor
+    scored: Scored | None = None
 
+
+LABELS = "labels."
 
 Until = Callable[[Tensor, Tensor], bool]
 """Of a step's labels (b,) and features (b, z): whether no further step is wanted."""
@@ -141,6 +148,17 @@ class Decoder(nn.Module):
         return Decoded(states, torch.stack(fed, dim=1))
 
     @property
+    def casts_itself(self) -> tuple[str, ...]:
+        """How names of weights begin that `forward` takes in full precision, whatever others are.
+
+        Label embeddings are looked up, not multiplied: there is no need to cast all of them. And
+        all steps at once cast the output layer themselves, if they need it.
+        """
+        if self._loops_at_once and self.output.fits_at_once:
+            return LABELS, "output.weight", "output.bias"
+        return (LABELS,)
+
+    @property
     def _loops_at_once(self) -> bool:
         """In training, where gradients are wanted; not where torch.compile sees to it."""
         return self.training and self.global_embedding is None and not torch.compiler.is_compiling()
@@ -155,7 +173,7 @@ class Decoder(nn.Module):
             ones = torch.ones((*shape[:2], dim), device=state.device)
             label_mask = self.dropout(ones)  # (N, b, d)
             feature_mask = self.dropout(to.values.new_ones(shape))  # (N, b, z)
-        choice = _Choice(self, label_mask, feature_mask)
+        choice = _Choice(self, len(state), label_mask)
         weights = StepWeights(
             self.labels.weight,
             self.from_input.weight,
@@ -164,10 +182,11 @@ class Decoder(nn.Module):
             self.from_state.bias,
         )
         first = self.first(state)
-        feeding = Feeding(first.label, targets, choice, self.n_steps, label_mask)
+        feeding = Feeding(first.label, targets, choice, self.n_steps, label_mask, feature_mask)
         features, fed = decoder_loop(weights, to, first.hidden, feeding)  # (N, b, z), (N, b)
-        features = features if feature_mask is None else features * feature_mask
-        return Decoded(self.output.hidden(features[:, :, :width].transpose(0, 1)), fed.T)
+        if self.output.narrow is not None:
+            features = self.output.hidden(features[:, :, :width])  # (N, b, w)
+        return Decoded(features.transpose(0, 1), fed.T, choice.scored)
 
     def first(self, state: Tensor) -> StepState:
         """Before the first step: the start symbol is fed."""
@@ -210,21 +229,28 @@ class _Choice:
     Parameters
     ----------
     decoder : Decoder
-    label_mask, feature_mask : (N, b, d) and (N, b, z), optional
+    n : int
+        Instances.
+    label_mask : (N, b, d), optional
         Dropout of all steps.
     """
 
-    def __init__(
-        self, decoder: Decoder, label_mask: Tensor | None, feature_mask: Tensor | None
-    ) -> None:
-        self.decoder, self.label_mask, self.feature_mask = decoder, label_mask, feature_mask
+    def __init__(self, decoder: Decoder, n: int, label_mask: Tensor | None) -> None:
+        self.decoder, self.label_mask = decoder, label_mask
         self.chosen: list[Tensor] = []
-        self._layer: tuple[Tensor, Tensor] | None = None
+        n_cells = decoder.n_steps * n * len(decoder.output.weight)
+        self._n_kept = decoder.n_steps if n_cells <= CELLS_AT_ONCE else 1
+        self._made: tuple[Scored, Tensor] | None = None
+
+    @property
+    def scored(self) -> Scored | None:
+        """Products of all steps, where they were made and may be kept."""
+        if self._made is None or self._n_kept < self.decoder.n_steps:
+            return None
+        return self._made[0]
 
     def __call__(self, t: int, features: Tensor, symbols: Tensor, label: Tensor) -> None:
         decoder, output = self.decoder, self.decoder.output
-        if self.feature_mask is not None:
-            features = features * self.feature_mask[t]  # (b, z)
         banned = None
         if self.chosen and decoder.masked_softmax:
             banned = torch.stack(self.chosen, dim=1)  # (b, t)
@@ -233,25 +259,27 @@ class _Choice:
             mask = self.label_mask[(t + 1) % decoder.n_steps]  # (b, d)
         table = decoder.labels.weight
         if output.fits_at_once:
-            logits = self._logits(features)  # (b, >= n_symbols)
+            products, bias = self._products(t, features)  # (b, c), (c,)
             if banned is not None:
-                logits = without(logits, banned, empty=decoder.empty)
-            choose_labels(logits, table, mask, symbols, label)
+                products = without(products, banned, empty=decoder.empty)
+            choose_labels(products, bias, table, mask, symbols, label)
         else:
             hidden = output.hidden(features[:, : output.n_features])  # (b, w)
             symbols.copy_(output.best(hidden, banned))
             label.copy_(looked_up(table, symbols, mask))
         self.chosen.append(symbols)
 
-    def _logits(self, features: Tensor) -> Tensor:
-        """Logits of features (b, z), and -inf where rows are filled up."""
+    def _products(self, t: int, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Products (b, c) of features (b, z), and bias (c,), -inf where rows are filled up."""
         output = self.decoder.output
-        if self._layer is None:
-            weight = aligned(output.weight, features.dtype, rows=True)  # (>= n_symbols, >= w)
-            more = len(weight) - len(output.bias)
-            self._layer = weight, F.pad(output.bias, (0, more), value=-torch.inf)
-        weight, bias = self._layer
+        if self._made is None:
+            rows = aligned(output.weight, features.dtype, rows=True)  # (c, >= w)
+            products = rows.new_empty((self._n_kept, len(features), len(rows)))  # (N or 1, b, c)
+            bias = F.pad(output.bias, (0, len(rows) - len(output.bias)), value=-torch.inf)
+            self._made = Scored(products, rows), bias
+        (products, rows), bias = self._made
         if output.narrow is not None:
             features = output.hidden(features[:, : output.n_features])  # (b, w)
-            features = F.pad(features, (0, weight.shape[1] - features.shape[1]))
-        return F.linear(features, weight, bias)
+            features = F.pad(features, (0, rows.shape[1] - features.shape[1]))
+        now = products[t % self._n_kept]  # (b, c)
+        return torch.mm(features, rows.T, out=now), bias

@@ -25,7 +25,7 @@ from multitudes.seq2set.attention_steps import (
     gradient_of_keys,
     gradient_of_values,
 )
-from multitudes.seq2set.gru_cell import CellInputs, advance, retreat
+from multitudes.seq2set.gru_cell import CellInputs, Dropped, advance, retreat
 from multitudes.seq2set.label_choice import looked_up
 
 
@@ -56,10 +56,11 @@ class Feeding(NamedTuple):
     targets : int64 (b, N), optional
         Each to the step after its own.
     choose : function of t, features IN (b, z), symbols OUT int64 (b,), next OUT (b, d)
-        Without targets: what step t chooses, and what of it is fed to the next step.
+        Without targets: what step t chooses, and what of it is fed to the next step. Features are
+        those after dropout.
     n_steps : int
-    label_mask : (N, b, d), optional
-        Label embeddings are multiplied with it: dropout.
+    label_mask, feature_mask : (N, b, d) and (N, b, z), optional
+        Label embeddings and features are multiplied with them: dropout.
     """
 
     first: Tensor
@@ -67,6 +68,7 @@ class Feeding(NamedTuple):
     choose: Callable[[int, Tensor, Tensor, Tensor], None]
     n_steps: int
     label_mask: Tensor | None = None
+    feature_mask: Tensor | None = None
 
 
 class _Buffers(NamedTuple):
@@ -103,7 +105,7 @@ class _Buffers(NamedTuple):
 def decoder_loop(
     weights: StepWeights, to: Attended, state: Tensor, feeding: Feeding
 ) -> tuple[Tensor, Tensor]:
-    """Features (N, b, z) of all steps, before dropout, and the symbols (N, b) after them.
+    """Features (N, b, z) of all steps, after dropout, and the symbols (N, b) after them.
 
     `state` (b, h) is where the decoder starts. z is h + c + d, and in 16 bits the next multiple of
     8: what is behind a label is 0.
@@ -137,30 +139,36 @@ class _Loop(Function):
         # In full precision: what is rounded off a state is missing in all later ones.
         hidden = state.to(weights.labels.dtype)[None].clone()  # (1, b, h)
         made.features[0, :, :size] = state
+        masks, features = feeding.feature_mask, made.features[1:-1]  # (N, b, z) each
+        given = features if masks is None else torch.empty_like(masks)  # (N, b, z)
         for t in range(feeding.n_steps):
             before = made.features[t, :, :size]  # (b, h)
             torch.addmm(weights.state_bias, before, weights.state.T, out=made.products[t])
             attend(to, made.products[t, :, 3 * size :], made.at(t), contexts[t])
             read = made.features[t + 1, :, size:]  # (b, z - h)
             torch.addmm(weights.input_bias, read, by_features, out=made.inputs[t])
-            advance(made.cell(t, size), hidden, made.features[t + 1 : t + 2, :, :size])
+            dropped = None if masks is None else Dropped(features[t], masks[t], given[t])
+            advance(made.cell(t, size), hidden, features[t : t + 1, :, :size], dropped)
             if feeding.targets is None:
-                feeding.choose(t, made.features[t + 1], fed[t + 1], labels[t + 1])
-        ctx.save_for_backward(*tensors, fed, feeding.label_mask, *made[:3], *made.found)
+                feeding.choose(t, given[t], fed[t + 1], labels[t + 1])
+        ctx.save_for_backward(*tensors, fed, feeding.label_mask, masks, *made[:3], *made.found)
         ctx.places = made.contexts, made.labels
         symbols = fed[1:]
         ctx.mark_non_differentiable(symbols)
-        return made.features[1:-1], symbols
+        return given, symbols
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        *tensors, fed, mask, features, inputs, products, energies, totals = ctx.saved_tensors
+        *tensors, fed, label_mask, mask, features, inputs, products = ctx.saved_tensors[:-2]
         weights, to, state = _parts(tensors)
-        made = _Buffers(features, inputs, products, Attention(energies, totals), *ctx.places)
-        back = _Backwards(weights, to, made, grads[0])
+        found = Attention(*ctx.saved_tensors[-2:])
+        made = _Buffers(features, inputs, products, found, *ctx.places)
+        # A copy: what arrives through the gates is added to it.
+        given = grads[0].contiguous()  # (N, b, z)
+        back = _Backwards(weights, to, made, given.clone() if mask is None else given * mask)
         for t in reversed(range(len(inputs))):
             back.step(t)
-        to_labels = back.to_labels(fed[:-1], mask)
+        to_labels = back.to_labels(fed[:-1], label_mask)
         to_keys, to_energy = gradient_of_keys(to, products[:, :, 3 * back.size :], back.to_energies)
         to_values = gradient_of_values(to.bias, made.found, back.to_contexts)
         to_state = (back.grad + back.later)[0].to(state.dtype)  # (b, h)
@@ -175,24 +183,24 @@ class _Backwards:
     ----------
     weights, to, made
         Of the steps forwards.
-    given : (N, b, z)
-        Gradient of the features.
+    to_features : IN/OUT (N, b, z)
+        Gradient of the features; what arrives through the gates is added to it.
     """
 
-    def __init__(self, weights: StepWeights, to: Attended, made: _Buffers, given: Tensor) -> None:
-        self.weights, self.to, self.made = weights, to, made
+    def __init__(
+        self, weights: StepWeights, to: Attended, made: _Buffers, to_features: Tensor
+    ) -> None:
+        self.weights, self.to, self.made, self.to_features = weights, to, made, to_features
         self.size = weights.state.shape[1]
         self.by_features = _by_features(weights)  # (3 h, z - h)
-        # A copy: what arrives through the gates is added to it.
-        self.to_features = given.clone(memory_format=torch.contiguous_format)
         self.to_inputs, self.to_made = (
             torch.empty_like(made.inputs),
             torch.empty_like(made.products),
         )
         self.to_energies = torch.zeros_like(made.found.energies)  # (N, b, m)
-        n = given.shape[1]
+        n = to_features.shape[1]
         self.grad = weights.labels.new_zeros((1, n, self.size))
-        self.later = given.new_zeros((1, n, self.size))
+        self.later = to_features.new_zeros((1, n, self.size))
 
     def step(self, t: int) -> None:
         """From what is known of step t's features to what it owes to the step before."""

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from multitudes.seq2set.gru_cell import CellInputs
+from multitudes.seq2set.gru_cell import CellInputs, Dropped
 
 
 @triton.jit
@@ -47,16 +47,22 @@ def _advance_kernel(
     bias,  # IN (g, 3 h)
     active,  # IN bool (b,)
     hidden,  # IN/OUT float32 (g, b, h)
-    rounded,  # OUT (g, b, h)
+    rounded,  # OUT (g, b, h), or with DROPS IN/OUT (b, z): the state's part is OUT
+    mask,  # IN (b, z)
+    dropped,  # OUT (b, z)
     inputs_group,
     inputs_row,
     gates_group,
     gates_row,
     rounded_group,
     rounded_row,
+    mask_row,
+    dropped_row,
     size,
+    width,
     HAS_BIAS: tl.constexpr,
     RAGGED: tl.constexpr,
+    DROPS: tl.constexpr,
     LANES: tl.constexpr,
 ):
     row, group = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
@@ -76,8 +82,19 @@ def _advance_kernel(
     if RAGGED:
         after = tl.where(tl.load(active + row) != 0, after, before)
     tl.store(at, after, mask=inside)
-    out = rounded + group * rounded_group + row * rounded_row + lane
-    tl.store(out, after.to(rounded.dtype.element_ty), mask=inside)
+    out = rounded + group * rounded_group + row * rounded_row
+    kind = rounded.dtype.element_ty
+    tl.store(out + lane, after.to(kind), mask=inside)
+    if DROPS:
+        mask += row * mask_row
+        dropped += row * dropped_row
+        kept = tl.load(mask + lane, mask=inside, other=0.0).to(tl.float32)
+        tl.store(dropped + lane, (after.to(kind).to(tl.float32) * kept).to(kind), mask=inside)
+        for first in range(size, width, LANES):
+            place = first + lane
+            kept = tl.load(mask + place, mask=place < width, other=0.0).to(tl.float32)
+            part = tl.load(out + place, mask=place < width, other=0.0).to(tl.float32)
+            tl.store(dropped + place, (part * kept).to(kind), mask=place < width)
 
 
 @triton.jit
@@ -145,9 +162,12 @@ def _retreat_kernel(
     tl.store(to_gates + of_gates + 2 * size + lane, (to_new * reset).to(kind), mask=inside)
 
 
-def advance_on_device(read: CellInputs, hidden: Tensor, rounded: Tensor) -> None:
+def advance_on_device(
+    read: CellInputs, hidden: Tensor, rounded: Tensor, dropped: Dropped | None = None
+) -> None:
     """See `multitudes.seq2set.gru_cell.advance`; rows of all tensors are contiguous."""
     n_groups, n, size = hidden.shape
+    mask, out = (rounded[0], rounded[0]) if dropped is None else dropped[1:]
     _advance_kernel[(n, n_groups)](
         read.inputs,
         read.gates,
@@ -155,10 +175,16 @@ def advance_on_device(read: CellInputs, hidden: Tensor, rounded: Tensor) -> None
         hidden if read.active is None else read.active,
         hidden,
         rounded,
+        mask,
+        out,
         *read.inputs.stride()[:2],
         *read.gates.stride()[:2],
         *rounded.stride()[:2],
+        mask.stride(0),
+        out.stride(0),
         size,
+        mask.shape[1],
+        DROPS=dropped is not None,
         **_settings(read, size),
     )
 

@@ -14,12 +14,13 @@ AT_ONCE = 2048
 
 @triton.jit
 def _choose_kernel(
-    logits,  # IN (b, n_symbols)
+    products,  # IN (b, n_symbols)
+    bias,  # IN float32 (n_symbols,)
     table,  # IN float32 (>= n_symbols, d)
     mask,  # IN (b, d)
     symbols,  # OUT int64 (b,)
     fed,  # OUT (b, d)
-    logits_row,
+    products_row,
     mask_row,
     fed_row,
     n_symbols,
@@ -32,8 +33,10 @@ def _choose_kernel(
     highest = tl.full((), float("-inf"), tl.float32)
     best = tl.zeros((), tl.int32)  # a symbol, even where no logit is a number
     for first in range(0, n_symbols, AT_ONCE):
-        at = logits + row * logits_row + first + column
-        some = tl.load(at, mask=first + column < n_symbols, other=float("-inf")).to(tl.float32)
+        symbol = first + column
+        at = products + row * products_row + symbol
+        some = tl.load(at, mask=symbol < n_symbols, other=float("-inf")).to(tl.float32)
+        some += tl.load(bias + symbol, mask=symbol < n_symbols, other=0.0).to(tl.float32)
         some = tl.where(some == some, some, float("-inf"))  # what is no number is never chosen
         value, place = tl.max(some, 0), tl.argmax(some, 0).to(tl.int32)
         best = tl.where(value > highest, first + place, best)
@@ -48,18 +51,24 @@ def _choose_kernel(
 
 
 def choose_on_device(
-    logits: Tensor, table: Tensor, mask: Tensor | None, symbols: Tensor, fed: Tensor
+    products: Tensor,
+    bias: Tensor,
+    table: Tensor,
+    mask: Tensor | None,
+    symbols: Tensor,
+    fed: Tensor,
 ) -> None:
     """See `multitudes.seq2set.label_choice.choose_labels`; rows may be apart."""
-    n, n_symbols = logits.shape
+    n, n_symbols = products.shape
     d = table.shape[1]
     _choose_kernel[(n,)](
-        logits,
+        products,
+        bias,
         table,
         table if mask is None else mask,
         symbols,
         fed,
-        logits.stride(0),
+        products.stride(0),
         0 if mask is None else mask.stride(0),
         fed.stride(0),
         n_symbols,

@@ -1,7 +1,8 @@
 """Depthwise convolutions on CUDA through Triton, with channels last; see `depthwise_conv`.
 
 Channels lie side by side in memory, so that lanes are channels and nothing is transposed. A program
-does some positions of some channels of one text.
+does some positions of some channels of one text. A ReLU behind the convolution is part of it, and
+what positions behind the last would hold is 0.
 """
 
 # mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
@@ -28,6 +29,7 @@ def _forward_kernel(
     c,
     width,
     stride,
+    RELU: tl.constexpr,
     P: tl.constexpr,
     C: tl.constexpr,
 ):
@@ -37,16 +39,30 @@ def _forward_kernel(
     total = tl.zeros((P, C), tl.float32)
     for j in range(0, width):
         factor = tl.load(kernel + j * c + lane, mask=lane < c, other=0.0)
-        place = (text * l + at * stride + j)[:, None] * c + lane[None, :]
-        part = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
+        seen = at * stride + j
+        place = (text * l + seen)[:, None] * c + lane[None, :]
+        part = tl.load(x + place, mask=inside & (seen < l)[:, None], other=0.0).to(tl.float32)
         total += factor[None, :] * part
+    if RELU:
+        total = tl.maximum(total, 0.0)
     place = (text * k + at)[:, None] * c + lane[None, :]
     tl.store(out + place, total.to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
+def _given(grad, out, place, mask, RELU: tl.constexpr):
+    """The gradient that arrives, past the ReLU."""
+    given = tl.load(grad + place, mask=mask, other=0.0).to(tl.float32)
+    if RELU:
+        there = tl.load(out + place, mask=mask, other=0.0).to(tl.float32)
+        given = tl.where(there > 0.0, given, 0.0)
+    return given
+
+
+@triton.jit
 def _to_x_kernel(
     grad,  # IN (b, k, c)
+    out,  # IN (b, k, c)
     kernel,  # IN float32 (width, c)
     to_x,  # OUT (b, l, c)
     l,  # noqa: E741 (as in the shapes)
@@ -54,6 +70,7 @@ def _to_x_kernel(
     c,
     width,
     stride,
+    RELU: tl.constexpr,
     P: tl.constexpr,
     C: tl.constexpr,
 ):
@@ -67,7 +84,7 @@ def _to_x_kernel(
         seen = ((output >= 0) & (output < k) & (j < width))[:, None] & channel
         factor = tl.load(kernel + j[:, None] * c + lane[None, :], mask=seen, other=0.0)
         place = (text * k + output)[:, None] * c + lane[None, :]
-        total += factor * tl.load(grad + place, mask=seen, other=0.0).to(tl.float32)
+        total += factor * _given(grad, out, place, seen, RELU)
     place = (text * l + at)[:, None] * c + lane[None, :]
     tl.store(to_x + place, total.to(to_x.dtype.element_ty), mask=(at < l)[:, None] & channel)
 
@@ -76,6 +93,7 @@ def _to_x_kernel(
 def _to_kernel_kernel(
     x,  # IN (b, l, c)
     grad,  # IN (b, k, c)
+    out,  # IN (b, k, c)
     to_kernel,  # OUT float32 (parts, width, c), to be summed
     n,
     l,  # noqa: E741 (as in the shapes)
@@ -83,6 +101,7 @@ def _to_kernel_kernel(
     c,
     width,
     stride,
+    RELU: tl.constexpr,
     P: tl.constexpr,
     C: tl.constexpr,
 ):
@@ -93,41 +112,54 @@ def _to_kernel_kernel(
     for text in range(part, n, tl.num_programs(0)):
         first = tl.cast(text, tl.int64)
         for output in range(0, k):
-            given = tl.load(grad + (first * k + output) * c + lane, mask=lane < c, other=0.0)
-            place = (first * l + output * stride + j)[:, None] * c + lane[None, :]
-            seen = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
-            total += given.to(tl.float32)[None, :] * seen
+            given = _given(grad, out, (first * k + output) * c + lane, lane < c, RELU)
+            at = output * stride + j
+            place = (first * l + at)[:, None] * c + lane[None, :]
+            seen = tl.load(x + place, mask=inside & (at < l)[:, None], other=0.0).to(tl.float32)
+            total += given[None, :] * seen
     place = (part * width + j)[:, None] * c + lane[None, :]
     tl.store(to_kernel + place, total, mask=inside)
 
 
-def convolved_on_device(x: Tensor, kernel: Tensor, stride: int) -> Tensor:
-    """(b, k, c) of x (b, l, c) and kernel float32 (width, c), both contiguous."""
-    n, length, c = x.shape
+def convolved_on_device(
+    x: Tensor, kernel: Tensor, stride: int, *, length: int, relu: bool
+) -> Tensor:
+    """(b, k, c) of x (b, l, c) and kernel float32 (width, c), both contiguous.
+
+    x counts as `length` positions, with 0 behind the last that it has.
+    """
+    n, own_length, c = x.shape
     width = len(kernel)
     k = (length - width) // stride + 1
     out = x.new_empty((n, k, c))
-    _forward_kernel[_grid(n, k, c)](
-        x, kernel, out, length, k, c, width, stride, P=POSITIONS, C=CHANNELS, num_warps=4
-    )
+    sizes = (own_length, k, c, width, stride)
+    _forward_kernel[_grid(n, k, c)](x, kernel, out, *sizes, **_settings(relu=relu))
     return out
 
 
 def gradients_on_device(
-    x: Tensor, kernel: Tensor, grad: Tensor, stride: int
+    x: Tensor, kernel: Tensor, grad: Tensor, stride: int, out: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of x (b, l, c) and kernel (width, c), of the result's gradient (b, k, c)."""
+    """Gradients of x (b, l, c) and kernel (width, c), of the result's gradient (b, k, c).
+
+    `out` is the result, where there was a ReLU.
+    """
     n, length, c = x.shape
     width, k = len(kernel), grad.shape[1]
     to_x = torch.empty_like(x)
     sizes = (length, k, c, width, stride)
-    settings = {"P": POSITIONS, "C": CHANNELS, "num_warps": 4}
-    _to_x_kernel[_grid(n, length, c)](grad, kernel, to_x, *sizes, **settings)
+    settings = _settings(relu=out is not None)
+    out = grad if out is None else out
+    _to_x_kernel[_grid(n, length, c)](grad, out, kernel, to_x, *sizes, **settings)
     _, *blocks = _grid(n, width, c)
     n_parts = min(n, triton.cdiv(PROGRAMS, blocks[0] * blocks[1]))
     parts = kernel.new_empty((n_parts, width, c))
-    _to_kernel_kernel[(n_parts, *blocks)](x, grad, parts, n, *sizes, **settings)
+    _to_kernel_kernel[(n_parts, *blocks)](x, grad, out, parts, n, *sizes, **settings)
     return to_x, parts.sum(dim=0)
+
+
+def _settings(*, relu: bool) -> dict[str, int]:
+    return {"RELU": relu, "P": POSITIONS, "C": CHANNELS, "num_warps": 4}
 
 
 def _grid(n: int, positions: int, c: int) -> tuple[int, int, int]:

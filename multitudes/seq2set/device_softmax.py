@@ -16,6 +16,7 @@ from torch import Tensor
 from multitudes.seq2set.softmax_blocks import Products, Running
 
 AT_ONCE = 2048
+TWINS = 16  # labels asked for that are compared with all others together
 
 
 @triton.jit
@@ -72,36 +73,62 @@ def _absorb_kernel(
 
 
 @triton.jit
+def _gradient(
+    products,
+    bias,
+    along,
+    column,
+    inside,
+    normaliser,
+    factor,
+    HAS_BIAS: tl.constexpr,
+    HAS_ALONG: tl.constexpr,
+):
+    """Of some logits of a row, as if none had been asked for."""
+    logits = _logits(products, bias, column, inside, float("-inf"), HAS_BIAS)
+    probability = tl.exp(logits - normaliser)
+    if HAS_ALONG:
+        factor += tl.load(along + column, mask=inside, other=0.0).to(tl.float32)
+    return probability * factor
+
+
+@triton.jit
 def _spread_kernel(
-    products,  # IN/OUT (r, c)
+    products,  # IN (r, c)
     bias,  # IN (c,)
     places,  # IN int64 (r, k)
     normaliser,  # IN float32 (r,)
     shift,  # IN float32 (r,)
     along,  # IN (r, c)
     to_asked,  # IN float32 (r, k)
+    out,  # OUT (r, c), which may be `products` or `along`
     c,
     k,
     HAS_BIAS: tl.constexpr,
     HAS_ALONG: tl.constexpr,
     AT_ONCE: tl.constexpr,
+    K: tl.constexpr,
+    TWINS: tl.constexpr,
 ):
-    row = tl.program_id(0).to(tl.int64)
-    column = tl.program_id(1) * AT_ONCE + tl.arange(0, AT_ONCE)
+    row, first = tl.program_id(0).to(tl.int64), tl.program_id(1) * AT_ONCE
+    column, label, twin = first + tl.arange(0, AT_ONCE), tl.arange(0, K), tl.arange(0, TWINS)
+    products, along, out = products + row * c, along + row * c, out + row * c
+    factor, total = tl.load(shift + row), tl.load(normaliser + row)
     inside = column < c
-    some = _logits(products + row * c, bias, column, inside, float("-inf"), HAS_BIAS)
-    factor = tl.load(shift + row)
-    probability = tl.exp(some - tl.load(normaliser + row))
-    if HAS_ALONG:
-        more = tl.load(along + row * c + column, mask=inside, other=0.0).to(tl.float32)
-        gradient = probability * (more + factor)
-    else:
-        gradient = probability * factor
-    for label in range(0, k):
-        place = tl.load(places + row * k + label)
-        gradient += tl.where(column == place, tl.load(to_asked + row * k + label), 0.0)
-    out = products + row * c + column
-    tl.store(out, gradient.to(products.dtype.element_ty), mask=inside)
+    gradient = _gradient(products, bias, along, column, inside, total, factor, HAS_BIAS, HAS_ALONG)
+    # Where a label is asked for, apart from the others: looking for it in all columns costs more.
+    place = tl.load(places + row * k + label, mask=label < k, other=-1)
+    here = (place >= first) & (place < tl.minimum(first + AT_ONCE, c))
+    at_place = _gradient(products, bias, along, place, here, total, factor, HAS_BIAS, HAS_ALONG)
+    for other in range(0, k, TWINS):  # a label may be asked for twice
+        known = other + twin < k
+        same = tl.load(places + row * k + other + twin, mask=known, other=-1)
+        more = tl.load(to_asked + row * k + other + twin, mask=known, other=0.0)
+        at_place += tl.sum(tl.where(place[:, None] == same[None, :], more[None, :], 0.0), 1)
+    tl.debug_barrier()  # all is read before it is written over
+    tl.store(out + column, gradient.to(out.dtype.element_ty), mask=inside)
+    tl.debug_barrier()  # and this behind that
+    tl.store(out + place, at_place.to(out.dtype.element_ty), mask=here)
 
 
 def absorb_on_device(block: Products, running: Running, unscaled: Tensor | None) -> Tensor:
@@ -129,10 +156,16 @@ def absorb_on_device(block: Products, running: Running, unscaled: Tensor | None)
 
 
 def spread_on_device(
-    block: Products, normaliser: Tensor, shift: Tensor, along: Tensor | None, to_asked: Tensor
-) -> Tensor:
+    block: Products,
+    normaliser: Tensor,
+    shift: Tensor,
+    along: Tensor | None,
+    to_asked: Tensor,
+    out: Tensor,
+) -> None:
     """See `multitudes.seq2set.softmax_blocks.spread`; all is contiguous."""
     n, c = block.products.shape
+    k = block.places.shape[1]
     if n:
         _spread_kernel[(n, triton.cdiv(c, AT_ONCE))](
             block.products,
@@ -142,11 +175,13 @@ def spread_on_device(
             shift,
             block.products if along is None else along,
             to_asked.contiguous(),
+            out,
             c,
-            block.places.shape[1],
+            k,
             HAS_BIAS=block.bias is not None,
             HAS_ALONG=along is not None,
             AT_ONCE=AT_ONCE,
+            K=triton.next_power_of_2(max(1, k)),
+            TWINS=TWINS,
             num_warps=4,
         )
-    return block.products

@@ -65,7 +65,9 @@ class CapturedGradients:
 
     def gradients(self, scale: Tensor) -> list[Tensor | None]:
         """Those of the last batch, times `scale` (): new tensors, which no replay writes to."""
-        return [None if g is None else g * scale for g in self._kept.gradients]
+        there = [g for g in self._kept.gradients if g is not None]
+        scaled = iter(torch._foreach_mul(there, scale))
+        return [None if g is None else next(scaled) for g in self._kept.gradients]
 
     @property
     def loss(self) -> Tensor:
@@ -128,12 +130,17 @@ class _Kept:
     def keep(self, terms: Mapping[str, Tensor], gradients: Sequence[Tensor | None]) -> None:
         if not self.terms:
             self.terms = {name: torch.empty_like(term) for name, term in terms.items()}
-            self.gradients = [None if g is None else torch.empty_like(g) for g in gradients]
+            self.gradients = [None if g is None else g.new_empty(g.shape) for g in gradients]
         for name, term in terms.items():
             self.terms[name].copy_(term.detach())
-        for place, gradient in zip(self.gradients, gradients, strict=True):
-            if place is not None and gradient is not None:
-                place.copy_(gradient)
+        pairs = zip(self.gradients, gradients, strict=True)
+        both = [(to, of) for to, of in pairs if to is not None and of is not None]
+        # Those of the same layout together, as few kernels; one that differs would undo that.
+        same = [(to, of) for to, of in both if to.stride() == of.stride()]
+        torch._foreach_copy_([to for to, _ in same], [of for _, of in same])
+        for to, of in both:
+            if to.stride() != of.stride():
+                to.copy_(of)
 
 
 class _Replayed(Function):

@@ -34,24 +34,45 @@ class CellInputs(NamedTuple):
     active: Tensor | None = None
 
 
+class Dropped(NamedTuple):
+    """Features that begin with the state, to be multiplied with a mask as soon as they are whole.
+
+    Parameters
+    ----------
+    features, mask : IN (b, z)
+    out : OUT (b, z)
+    """
+
+    features: Tensor
+    mask: Tensor
+    out: Tensor
+
+
 def gru_cell(inputs: Tensor, gates: Tensor, hidden: Tensor) -> Tensor:
     """A GRU's next state (..., h), given its products with input and state, (..., 3 h) each."""
     _, update, new, _ = _gates(inputs, gates)  # (..., h) each
     return new + update * (hidden - new)
 
 
-def advance(read: CellInputs, hidden: Tensor, rounded: Tensor) -> None:
-    """One step: `hidden` IN/OUT (g, b, h), float32 at least; `rounded` OUT (g, b, h) its copy."""
+def advance(
+    read: CellInputs, hidden: Tensor, rounded: Tensor, dropped: Dropped | None = None
+) -> None:
+    """One step: `hidden` IN/OUT (g, b, h), float32 at least; `rounded` OUT (g, b, h) its copy.
+
+    With `dropped`, `rounded` is where its features begin, and g is 1.
+    """
     if _on_device(hidden):
         # Here, because Triton may not be installed.
         from multitudes.seq2set.device_cell import advance_on_device
 
-        advance_on_device(read, hidden, rounded)
+        advance_on_device(read, hidden, rounded, dropped)
         return
     inputs, gates = _in_precision_of(hidden, read)  # (g, b, 3 h) each
     new = gru_cell(inputs, gates, hidden)  # (g, b, h)
     hidden.copy_(new if read.active is None else torch.where(read.active[:, None], new, hidden))
     rounded.copy_(hidden)
+    if dropped is not None:
+        torch.mul(dropped.features, dropped.mask, out=dropped.out)
 
 
 def retreat(

@@ -50,7 +50,7 @@ def transport_plans(
         # Here, because Triton may not be installed.
         from multitudes.seq2set.device_transport import fits, plans_on_device
 
-        if fits(cost):
+        if fits(*cost.shape[1:]):
             return plans_on_device(
                 cost, row_mask, column_mask, beta=beta, n_outer=n_outer, n_inner=n_inner
             )

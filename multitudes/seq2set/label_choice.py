@@ -13,13 +13,20 @@ from multitudes.encoder.triton_support import runs_triton
 
 
 def choose_labels(
-    logits: Tensor, table: Tensor, mask: Tensor | None, symbols: Tensor, fed: Tensor
+    products: Tensor,
+    bias: Tensor,
+    table: Tensor,
+    mask: Tensor | None,
+    symbols: Tensor,
+    fed: Tensor,
 ) -> None:
     """The symbol with the highest logit, the smaller id among equals, and its embedding.
 
     Parameters
     ----------
-    logits : IN (b, n_symbols)
+    products : IN (b, n_symbols)
+        In whatever precision; plus `bias` they are logits, in that of `bias`.
+    bias : IN (n_symbols,)
     table : IN (>= n_symbols, d)
         Label embeddings.
     mask : IN (b, d), optional
@@ -27,13 +34,13 @@ def choose_labels(
     symbols : OUT int64 (b,)
     fed : OUT (b, d)
     """
-    if runs_triton(logits.device) and table.dtype == torch.float32:
+    if runs_triton(products.device) and table.dtype == torch.float32:
         # Here, because Triton may not be installed.
         from multitudes.seq2set.device_choice import choose_on_device
 
-        choose_on_device(logits, table, mask, symbols, fed)
+        choose_on_device(products, bias, table, mask, symbols, fed)
         return
-    symbols.copy_(logits.max(dim=1).indices)
+    symbols.copy_((products + bias).max(dim=1).indices)
     fed.copy_(looked_up(table, symbols, mask))
 
 

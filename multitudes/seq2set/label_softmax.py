@@ -3,15 +3,15 @@
 The losses need, of each step's distribution, the log-probabilities of a few labels and the expected
 label embedding; not the distribution. Both come out of one pass over blocks of labels, as in
 attention without its matrix: states are the queries, the output layer's weights the keys, label
-embeddings the values. The backward pass computes each block's logits anew. So what is held of (b,
-N, labels) is one block at a time, forwards and backwards.
+embeddings the values. So what is held of (b, N, labels) is one block at a time, forwards and
+backwards: where there are several, the backward pass computes each one's logits anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -40,6 +40,21 @@ class OutputLayer:
     bias: Tensor | None = None
 
 
+class Scored(NamedTuple):
+    """Products of states and weights that were made already, without the bias.
+
+    Parameters
+    ----------
+    products : (N, b, c)
+        In the precision of products; c is V, and in 16 bits the next multiple of 8.
+    rows : (c, z)
+        The weights, see `aligned`.
+    """
+
+    products: Tensor
+    rows: Tensor
+
+
 def label_softmax(
     states: Tensor,
     output: OutputLayer,
@@ -48,13 +63,15 @@ def label_softmax(
     embeddings: Tensor | None = None,
     excluded: Tensor | None = None,
     labels_at_once: int | None = None,
+    scored: Scored | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Log-probabilities of some labels at each step, and the expected embedding of all.
 
     Parameters
     ----------
     states : float tensor (b, N, z)
-        What the output layer reads.
+        What the output layer reads; it may be filled up with zeros, see `aligned_size`. Nothing is
+        copied where steps are first in memory.
     output : OutputLayer
         Under autocast its products are of that precision; sums and logarithms are float32.
     labels : int64 tensor (b, N, k) or (b, 1, k)
@@ -66,6 +83,8 @@ def label_softmax(
         among `labels` of that step.
     labels_at_once : int, optional
         Labels per block; None for `CELLS_AT_ONCE` logits.
+    scored : Scored, optional
+        Of the same states and weights: of use where all labels are one block.
 
     Returns
     -------
@@ -74,22 +93,34 @@ def label_softmax(
     expected : float tensor (b, N, d) or None
         The mean of `embeddings` under each step's distribution.
     """
-    n, n_steps, width = states.shape
+    n, n_steps, _ = states.shape
     _check_shapes(states, output, labels, embeddings)
     n_labels = len(output.weight)
     chunk = labels_at_once or max(1, CELLS_AT_ONCE // max(1, n * n_steps))
-    asked = _per_step(labels, n_steps)  # (b N, k)
-    forbidden = None if excluded is None else _per_step(excluded, n_steps)  # (b N, e)
+    asked = _per_step(labels, n_steps)  # (N b, k)
+    forbidden = None if excluded is None else _per_step(excluded, n_steps)  # (N b, e)
     product = _product_dtype(states)
     # Only the last block may then be filled up.
     layout = _Layout(min(aligned_size(chunk, product), n_labels), product)
+    made: Scored | tuple[None, None] = (None, None)
+    if scored is not None and layout.chunk == n_labels and scored.rows.dtype == product:
+        made = scored
     values = None if embeddings is None else embeddings.detach()  # (V, d)
     with torch.autocast(states.device.type, enabled=False):
         log_probs, expected = _LabelSoftmax.apply(  # type: ignore[no-untyped-call]
-            states.reshape(-1, width), output.weight, output.bias, asked, forbidden, values, layout
+            states.transpose(0, 1).flatten(0, 1),
+            output.weight,
+            output.bias,
+            asked,
+            forbidden,
+            values,
+            *made,
+            layout,
         )
-    log_probs = log_probs.view(n, n_steps, -1)  # (b, N, k)
-    return log_probs, None if embeddings is None else expected.view(n, n_steps, -1)
+    log_probs = log_probs.view(n_steps, n, -1).transpose(0, 1)  # (b, N, k)
+    if embeddings is None:
+        return log_probs, None
+    return log_probs, expected.view(n_steps, n, -1).transpose(0, 1)
 
 
 @dataclass(frozen=True)
@@ -101,7 +132,7 @@ class _Layout:
 
 
 class _LabelSoftmax(Function):
-    """See `label_softmax`; r is b N."""
+    """See `label_softmax`; r is N b."""
 
     @staticmethod
     def forward(
@@ -112,51 +143,62 @@ class _LabelSoftmax(Function):
         labels: Tensor,
         excluded: Tensor | None,
         embeddings: Tensor | None,
+        products: Tensor | None,
+        rows: Tensor | None,
         layout: _Layout,
     ) -> tuple[Tensor, Tensor]:
         dtype = torch.promote_types(states.dtype, torch.float32)
         highest = states.new_full((len(states),), torch.finfo(dtype).min, dtype=dtype)  # (r,)
         asked = states.new_zeros(labels.shape, dtype=dtype)  # (r, k)
         running = Running(highest, torch.zeros_like(highest), asked)
-        width = 0 if embeddings is None else embeddings.shape[1]
-        expected = states.new_zeros((len(states), width), dtype=dtype)  # (r, d)
-        inputs = aligned(states, layout.product)  # (r, z)
+        expected = states.new_zeros((len(states), 0), dtype=dtype)  # (r, d)
+        inputs, near = aligned(states, layout.product), None  # (r, z)
         for part in _blocks(len(weight), layout.chunk):
-            rows = aligned(weight[part], layout.product, rows=True)  # (c, z)
-            block = _products(inputs, rows, bias, labels, excluded, part)
+            if rows is None or layout.chunk < len(weight):
+                rows = aligned(weight[part], layout.product, rows=True)  # (c, z)
+            block = _block(inputs, rows, bias, labels, excluded, part, products)
             unscaled = None if embeddings is None else torch.empty_like(block.products)  # (r, c)
             shrink = absorb(block, running, unscaled)  # (r,)
             if embeddings is not None and unscaled is not None:
                 near = aligned(embeddings[part], layout.product, rows=True)  # (c, d)
-                expected = expected * shrink.unsqueeze(1) + (unscaled @ near)[:, :width]
+                more = (unscaled @ near)[:, : embeddings.shape[1]]  # (r, d)
+                expected = expected * shrink.unsqueeze(1) + more if part.start else more
         normaliser = highest + running.total.log()  # (r,)
-        expected /= running.total.unsqueeze(1)
-        ctx.layout = layout
+        expected = expected / running.total.unsqueeze(1)  # (r, d)
+        ctx.layout, ctx.width, ctx.kind = layout, states.shape[1], states.dtype
+        # One block is kept, several would be too much.
+        kept = (block.products, rows, near) if layout.chunk == len(weight) else (None,) * 3
         ctx.save_for_backward(
-            states, weight, bias, labels, excluded, embeddings, normaliser, expected
+            inputs, weight, bias, labels, excluded, embeddings, normaliser, expected, *kept
         )
-        return torch.where(labels >= 0, asked - normaliser.unsqueeze(1), 0.0), expected
+        log_probs = (asked - normaliser.unsqueeze(1)).masked_fill_(labels < 0, 0.0)  # (r, k)
+        return log_probs, expected
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        states, weight, bias, labels, excluded, embeddings, normaliser, expected = ctx.saved_tensors
-        product = ctx.layout.product
-        to_asked = torch.where(labels >= 0, grads[0], 0.0)  # (r, k)
+        inputs, weight, bias, labels, excluded, embeddings, *found = ctx.saved_tensors
+        normaliser, expected, products, rows, near = found
+        product, n_read = ctx.layout.product, weight.shape[1]
+        to_asked = grads[0].masked_fill(labels < 0, 0.0)  # (r, k)
         to_expected = grads[1]  # (r, d)
         shift = -to_asked.sum(dim=1) - (to_expected * expected).sum(dim=1)  # (r,)
         needs_states, needs_weight, needs_bias = ctx.needs_input_grad[:3]
         to_states: Tensor | None = None
         to_weight = torch.empty_like(weight) if needs_weight else None
         to_bias = torch.empty_like(bias) if needs_bias else None
-        inputs, width = aligned(states, product), states.shape[1]  # (r, z)
         for part in _blocks(len(weight), ctx.layout.chunk):
-            rows = aligned(weight[part], product, rows=True)  # (c, z)
-            block = _products(inputs, rows, bias, labels, excluded, part)
+            if products is None:
+                rows = aligned(weight[part], product, rows=True)  # (c, z)
+                block = _block(inputs, rows, bias, labels, excluded, part, None)
+            else:
+                block = Products(products, _own_bias(bias, part, rows), _places(labels, part))
             along = None
             if embeddings is not None:
-                near = aligned(embeddings[part], product, rows=True)  # (c, d)
+                if products is None:
+                    near = aligned(embeddings[part], product, rows=True)  # (c, d)
                 along = aligned(to_expected, product) @ near.T  # (r, c)
-            to_logits = spread(block, normaliser, shift, along, to_asked)  # (r, c)
+            to_logits = _room(block.products, along, is_kept=products is not None)  # (r, c)
+            spread(block, normaliser, shift, along, to_asked, to_logits)
             if to_bias is not None:
                 total = to_logits.sum(dim=0, dtype=normaliser.dtype)  # (c,)
                 to_bias[part] = total[: part.stop - part.start]
@@ -165,32 +207,55 @@ class _LabelSoftmax(Function):
                 to_states = owed if to_states is None else owed + to_states.to(normaliser.dtype)
             if to_weight is not None:
                 of_rows = to_logits.T @ inputs  # (c, z)
-                to_weight[part] = of_rows[: part.stop - part.start, :width]
-        to_states = None if to_states is None else to_states[:, :width].to(states.dtype)
-        return to_states, to_weight, to_bias, None, None, None, None
+                to_weight[part] = of_rows[: part.stop - part.start, :n_read]
+        to_states = None if to_states is None else to_states[:, : ctx.width].to(ctx.kind)
+        return to_states, to_weight, to_bias, *[None] * 6
 
 
-def _products(
+def _block(
     inputs: Tensor,
     rows: Tensor,
     bias: Tensor | None,
     labels: Tensor,
     excluded: Tensor | None,
     part: slice,
+    made: Tensor | None,
 ) -> Products:
-    """Products (r, c) of inputs (r, z) and a block of labels (c, z), -inf where one is excluded."""
-    products = inputs @ rows.T  # (r, c)
-    n_filled = len(rows) - (part.stop - part.start)
-    own = None if bias is None else bias[part]  # (c,)
-    if n_filled:  # labels that are not there have no probability
-        own = inputs.new_zeros(len(rows) - n_filled, dtype=torch.float32) if own is None else own
-        own = F.pad(own, (0, n_filled), value=-torch.inf)
-    block = Products(products, own, labels - part.start)
+    """Products (r, c) of inputs (r, z) and a block of labels (c, z), -inf where one is excluded.
+
+    `made` are they, if they are there already.
+    """
+    products = inputs @ rows.T if made is None else made.flatten(0, 1)  # (r, c)
+    block = Products(products, _own_bias(bias, part, rows), _places(labels, part))
     if excluded is not None:
-        forbidden = block._replace(places=excluded - part.start)  # (r, e)
+        forbidden = block._replace(places=_places(excluded, part))  # (r, e)
         penalty = torch.where(forbidden.inside, -torch.inf, 0.0).to(products.dtype)  # (r, e)
-        products.scatter_add_(1, forbidden.columns, penalty)
+        own = products if made is None else products.clone()
+        block = block._replace(products=own.scatter_add_(1, forbidden.columns, penalty))
     return block
+
+
+def _places(labels: Tensor, part: slice) -> Tensor:
+    """Where labels (r, k) are in a block."""
+    return labels - part.start if part.start else labels
+
+
+def _own_bias(bias: Tensor | None, part: slice, rows: Tensor) -> Tensor | None:
+    """A block's bias (c,): labels that are not there, but fill it up, have no probability."""
+    n_own = part.stop - part.start
+    own = None if bias is None else bias[part]
+    if len(rows) == n_own:
+        return own
+    if own is None:
+        own = rows.new_zeros(n_own, dtype=torch.float32)
+    return F.pad(own, (0, len(rows) - n_own), value=-torch.inf)
+
+
+def _room(products: Tensor, along: Tensor | None, *, is_kept: bool) -> Tensor:
+    """Where a block's gradient (r, c) goes: over what is not needed any longer, if there is any."""
+    if along is not None:
+        return along
+    return torch.empty_like(products) if is_kept else products
 
 
 def _blocks(n_labels: int, chunk: int) -> Iterator[slice]:
@@ -200,8 +265,8 @@ def _blocks(n_labels: int, chunk: int) -> Iterator[slice]:
 
 
 def _per_step(labels: Tensor, n_steps: int) -> Tensor:
-    """Labels (b, N, k) or (b, 1, k) as (b N, k)."""
-    return labels.expand(-1, n_steps, -1).reshape(len(labels) * n_steps, -1)
+    """Labels (b, N, k) or (b, 1, k) as (N b, k)."""
+    return labels.expand(-1, n_steps, -1).transpose(0, 1).reshape(len(labels) * n_steps, -1)
 
 
 def _product_dtype(states: Tensor) -> torch.dtype:
@@ -216,7 +281,7 @@ def _check_shapes(
 ) -> None:
     """Raise where sizes do not fit each other; looks at no value, so nothing waits."""
     n_labels, width = output.weight.shape
-    if states.shape[2] != width:
+    if states.shape[2] not in (width, aligned_size(width, states.dtype)):
         raise DataError(
             f"states have {states.shape[2]} dimensions and the output layer reads {width}"
         )

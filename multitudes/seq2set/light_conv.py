@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -55,27 +56,26 @@ class LightConv(nn.Module):
 
     def forward(self, memory: Tensor) -> Tensor:
         """Convolved memory (b, k, channels) of a memory (b, l, channels) that is 0 at padding."""
-        short_of = max(0, self.shortest - memory.shape[1])
-        x = F.pad(memory, (0, 0, 0, short_of)) if short_of else memory  # (b, >= shortest, c)
         first, *others = (self._normalised(weight) for weight in self.weights)  # (c, kernel)
-        x = F.relu(depthwise_conv(x, first, self.strides[0]))  # (b, l', c)
+        x = depthwise_conv(
+            memory, first, self.strides[0], length=self.shortest, relu=True
+        )  # (b, l', c)
         if others:
             x = depthwise_conv(x, *composed(others, self.strides[1:]))  # (b, k, c)
         return x
 
     def _normalised(self, weight: Tensor) -> Tensor:
         normal = torch.softmax(weight, dim=1)  # (heads, kernel)
-        return normal.repeat_interleave(self.channels // len(weight), dim=0)  # (c, kernel)
+        n_shared = self.channels // len(weight)
+        return normal if n_shared == 1 else normal.repeat_interleave(n_shared, dim=0)  # (c, kernel)
 
     def n_outputs(self, lengths: Tensor) -> Tensor:
         """Outputs (b,) that belong to texts of `lengths` (b,) words: those that see no filling.
 
         A text shorter than `shortest_input` has one.
         """
-        n = lengths.clamp(min=self.shortest)
-        for weight, stride in zip(self.weights, self.strides, strict=True):
-            n = (n - weight.shape[1]) // stride + 1
-        return n
+        # All layers together are one of width `shortest`.
+        return (lengths.clamp(min=self.shortest) - self.shortest) // math.prod(self.strides) + 1
 
 
 def composed(kernels: Sequence[Tensor], strides: Sequence[int]) -> tuple[Tensor, int]:

@@ -15,6 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd import Function
 
+from multitudes.seq2set.alignment import aligned_size
+from multitudes.seq2set.both_ways import both_ways, one_way
 from multitudes.seq2set.gru_cell import CellInputs, advance, retreat
 
 
@@ -40,65 +42,62 @@ def padded_gru(gru: nn.GRU, words: Tensor, lengths: Tensor) -> tuple[Tensor, Ten
     times = torch.arange(n_words, device=words.device)[:, None]  # (l, 1)
     active = times < lengths  # (l, b)
     mirror = torch.where(active, lengths - 1 - times, times)  # (l, b)
-    x = words.transpose(0, 1)  # (l, b, d)
+    x = _aligned(words.transpose(0, 1))  # (l, b, >= d)
     for layer in range(gru.num_layers):
         if layer:
             x = F.dropout(x, gru.dropout, gru.training)
-        states = _layer(gru, layer, x, mirror, active)  # (2, l, b, h), by steps
-        real = torch.where(active[:, :, None], states, 0.0)  # (2, l, b, h)
-        x = torch.cat([real[0], _mirrored(real[1], mirror)], dim=2)  # (l, b, 2 h)
-    last = states[:, -1].transpose(0, 1).reshape(n, -1)  # (b, 2 h)
-    return x.transpose(0, 1), last
+        states, last = _layer(gru, layer, x, mirror, active)  # (2, l, b, h) by steps, (2, b, h)
+        x = one_way(states, mirror, active)  # (l, b, 2 h)
+    return x.transpose(0, 1), last.transpose(0, 1).reshape(n, -1)
 
 
-def _layer(gru: nn.GRU, layer: int, x: Tensor, mirror: Tensor, active: Tensor) -> Tensor:
-    """States (2, l, b, h) of both directions in the order of their steps; x is (l, b, d)."""
-    n_words, n, dim = x.shape
+def _layer(
+    gru: nn.GRU, layer: int, x: Tensor, mirror: Tensor, active: Tensor
+) -> tuple[Tensor, Tensor]:
+    """States (2, l, b, h) of both directions in the order of their steps, and the last (2, b, h).
+
+    x is (l, b, d).
+    """
+    n_words, n, dim = x.shape  # dim may be filled up
     ways = (f"l{layer}", f"l{layer}_reverse")
     of_input, of_state, input_bias, state_bias = (
         torch.stack([getattr(gru, f"{name}_{way}") for way in ways])
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     )  # (2, 3 h, d), (2, 3 h, h), (2, 3 h), (2, 3 h)
-    both = torch.stack([x, _mirrored(x, mirror)]).view(2, n_words * n, dim)  # (2, l b, d)
+    if of_input.shape[2] < dim:
+        of_input = F.pad(of_input, (0, dim - of_input.shape[2]))  # (2, 3 h, dim)
+    both = both_ways(x, mirror).view(2, n_words * n, dim)  # (2, l b, d)
     inputs = torch.baddbmm(input_bias[:, None], both, of_input.transpose(1, 2))  # (2, l b, 3 h)
     with torch.autocast(x.device.type, enabled=False):
-        states: Tensor = _Recurrence.apply(  # type: ignore[no-untyped-call]
+        states, last = _Recurrence.apply(  # type: ignore[no-untyped-call]
             inputs.view(2, n_words, n, -1), of_state.to(inputs.dtype), state_bias, active
-        )  # (2, l, b, h)
-    return states
+        )  # (2, l, b, h), (2, b, h)
+    return states, last
 
 
-def _mirrored(x: Tensor, mirror: Tensor) -> Tensor:
-    """Each text of x (l, b, w) from its end, padding where it is; twice is as before."""
-    mirrored: Tensor = _Mirrored.apply(x, mirror)  # type: ignore[no-untyped-call]
-    return mirrored
-
-
-class _Mirrored(Function):
-    """Its own gradient, without a sum over places: places are swapped in pairs."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, mirror: Tensor) -> Tensor:
-        ctx.save_for_backward(mirror)
-        return x.gather(0, mirror[:, :, None].expand_as(x))
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (mirror,) = ctx.saved_tensors
-        return grads[0].gather(0, mirror[:, :, None].expand_as(grads[0])), None
+def _aligned(words: Tensor) -> Tensor:
+    """Words (l, b, d) in the precision of products, filled up with zeros; see `alignment`."""
+    device = words.device.type
+    if torch.is_autocast_enabled(device):
+        words = words.to(torch.get_autocast_dtype(device))
+    more = aligned_size(words.shape[2], words.dtype) - words.shape[2]
+    return F.pad(words, (0, more)) if more else words
 
 
 class _Recurrence(Function):
-    """States (g, l, b, h) of GRUs side by side, from 0 on.
+    """States (g, l, b, h) of GRUs side by side, from 0 on, and the last (g, b, h).
 
     Takes inputs (g, l, b, 3 h), weight (g, 3 h, h), bias (g, 3 h), active bool (l, b).
     """
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, active: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, active: Tensor
+    ) -> tuple[Tensor, Tensor]:
         n_groups, n_steps, n, _ = inputs.shape
         size = weight.shape[2]
-        states = inputs.new_zeros((n_groups, n_steps + 1, n, size))
+        states = inputs.new_empty((n_groups, n_steps + 1, n, size))
+        states[:, 0] = 0
         # In full precision: what is rounded off a state is missing in all later ones.
         kind = torch.promote_types(inputs.dtype, torch.float32)
         hidden = states.new_zeros((n_groups, n, size), dtype=kind)
@@ -109,7 +108,8 @@ class _Recurrence(Function):
             read = CellInputs(inputs[:, t], gates[:, t], bias, active[t])
             advance(read, hidden, states[:, t + 1])
         ctx.save_for_backward(inputs, weight, bias, active, gates, states)
-        return states[:, 1:]
+        # The last apart, whose gradient would else be written among zeros for all steps.
+        return states[:, 1:], states[:, -1].clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -118,7 +118,7 @@ class _Recurrence(Function):
         size = weight.shape[2]
         to_inputs, to_gates = torch.empty_like(inputs), torch.empty_like(gates)
         kind = torch.promote_types(inputs.dtype, torch.float32)
-        grad = states.new_zeros((n_groups, n, size), dtype=kind)
+        grad = grads[1].to(kind, copy=True).contiguous()  # (g, b, h)
         later = torch.zeros_like(grad, dtype=inputs.dtype)  # (g, b, h): through the next gates
         given = grads[0].contiguous()  # (g, l, b, h)
         for t in reversed(range(n_steps)):

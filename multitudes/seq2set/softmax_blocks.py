@@ -58,7 +58,7 @@ class Running(NamedTuple):
 
 
 def absorb(block: Products, running: Running, unscaled: Tensor | None) -> Tensor:
-    """Add a block to what is running, IN/OUT; may overwrite its products.
+    """Add a block to what is running, IN/OUT.
 
     `unscaled` OUT (r, c), if wanted: exponentials relative to the highest logit now. Gives the
     factor (r,) that brings older ones there.
@@ -82,9 +82,14 @@ def absorb(block: Products, running: Running, unscaled: Tensor | None) -> Tensor
 
 
 def spread(
-    block: Products, normaliser: Tensor, shift: Tensor, along: Tensor | None, to_asked: Tensor
-) -> Tensor:
-    """The gradient (r, c) of a block's logits, in the precision of products; overwrites these.
+    block: Products,
+    normaliser: Tensor,
+    shift: Tensor,
+    along: Tensor | None,
+    to_asked: Tensor,
+    out: Tensor,
+) -> None:
+    """The gradient of a block's logits.
 
     Parameters
     ----------
@@ -96,20 +101,23 @@ def spread(
     along : IN (r, c), optional
     to_asked : IN (r, k)
         What is added at the places asked for.
+    out : OUT (r, c)
+        May be ``block.products`` or `along`.
     """
     if _on_device(block, normaliser):
         from multitudes.seq2set.device_softmax import spread_on_device
 
-        return spread_on_device(block, normaliser, shift, along, to_asked)
+        spread_on_device(block, normaliser, shift, along, to_asked, out)
+        return
     logits = _logits(block, normaliser.dtype)  # (r, c)
     gradient = logits.sub_(normaliser.unsqueeze(1)).exp_()  # (r, c): probabilities
     gradient *= shift.unsqueeze(1) if along is None else along + shift.unsqueeze(1)
     gradient.scatter_add_(1, block.columns, torch.where(block.inside, to_asked, 0.0))
-    return gradient.to(block.products.dtype)
+    out.copy_(gradient)
 
 
 def _logits(block: Products, dtype: torch.dtype) -> Tensor:
-    logits = block.products.to(dtype)  # (r, c)
+    logits = block.products.to(dtype, copy=True)  # (r, c)
     return logits if block.bias is None else logits.add_(block.bias)
 
 

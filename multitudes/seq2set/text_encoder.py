@@ -87,7 +87,8 @@ class TextEncoder(nn.Module):
         if self.convolution is not None:
             values.append(self.convolution(hidden))  # (b, k, 2 * hidden)
             masks.append(_before(self.convolution.n_outputs(batch.lengths), values[1].shape[1]))
-        return Memory(torch.cat(values, dim=1), _bias(masks), state)
+        whole = torch.cat(values, dim=1) if len(values) > 1 else hidden  # (b, m, 2 * hidden)
+        return Memory(whole, _bias(masks), state)
 
     def _packed_gru(self, words: Tensor, batch: WordBatch) -> tuple[Tensor, Tensor]:
         """Hidden states (b, l, 2 * hidden), 0 at padding, and at both ends (b, 2 * hidden)."""
@@ -111,4 +112,4 @@ def _bias(masks: list[Tensor]) -> Tensor:
         for i, mask in enumerate(masks)
     ]
     own = torch.stack(rows, dim=1)  # (b, n_memories, m)
-    return torch.zeros(own.shape, device=own.device).masked_fill_(~own, -torch.inf)
+    return own.log()  # of 1 and 0

@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from multitudes.seq2set.decoder import Decoded
 from multitudes.seq2set.graph_capture import CapturedGradients
 from multitudes.seq2set.loss_config import SetLossConfig
 from multitudes.seq2set.losses import sequence_loss, set_generation_loss
@@ -47,10 +48,11 @@ class BatchTerms(nn.Module):
         """
         words = WordBatch(ids, lengths, lengths if host_lengths is None else host_lengths)
         fed = None if self.objective == "set" else targets
-        return self.of_states(self.network(words, fed).states, targets)
+        return self.of_decoded(self.network(words, fed), targets)
 
-    def of_states(self, states: Tensor, targets: Tensor) -> Mapping[str, Tensor]:
-        """Terms () by name, of what the decoder gave: states (b, N, w), targets (b, N)."""
+    def of_decoded(self, decoded: Decoded, targets: Tensor) -> Mapping[str, Tensor]:
+        """Terms () by name, of what the decoder gave; targets (b, N)."""
+        states = decoded.states  # (b, N, w)
         decoder = self.network.decoder
         if self.objective == "set":
             return set_generation_loss(
@@ -61,6 +63,7 @@ class BatchTerms(nn.Module):
                 matcher=self.matcher,
                 embeddings=self.network.label_embeddings,
                 config=self.loss,
+                scored=decoded.scored,
             )
         excluded = None
         if decoder.masked_softmax:

@@ -15,8 +15,7 @@ from torch import Tensor
 from multitudes.seq2set.decoder import Decoded, Decoder
 from multitudes.seq2set.text_encoder import Memory
 
-LABELS = "labels."  # embeddings are looked up, not multiplied: no cast of the whole table
-Run = Callable[..., tuple[Tensor, ...]]
+Run = Callable[..., tuple[Any, ...]]
 
 
 class Unrolling:
@@ -61,10 +60,11 @@ class Unrolling:
 def _steps(decoder: Decoder, names: Sequence[str], kind: torch.dtype, n_inputs: int) -> Run:
     """The steps as a function of tensors alone: `n_inputs` of a batch, then the weights."""
 
-    def run(*tensors: Tensor) -> tuple[Tensor, ...]:
+    def run(*tensors: Tensor) -> tuple[Any, ...]:
+        as_it_is = decoder.casts_itself  # here, because it depends on whether this is compiled
         values, bias, state, *targets = tensors[:n_inputs]
         weights = {
-            name: weight if name.startswith(LABELS) else weight.to(kind)
+            name: weight if name.startswith(as_it_is) else weight.to(kind)
             for name, weight in zip(names, tensors[n_inputs:], strict=True)
         }
         arguments = (values.to(kind), bias, state, *targets)

@@ -84,21 +84,25 @@ import torch
 from multitudes.seq2set.attention_steps import Attended, Attention
 from multitudes.seq2set import attention_steps as plain
 from multitudes.seq2set import device_attention as kernels
+from multitudes.seq2set import device_values
 
 {problem}
 
+kernels.KEY_LANES = kernels.VALUE_LANES = device_values.LANES = 4
+device_values.STEPS = 2
 for sizes, lengths, kind, near in [
     ((4,), [(4,), (1,)], torch.float32, 1e-5),
     ((9, 8), [(9, 8), (3, 1), (8, 2)], torch.float32, 1e-5),
     ((17, 3), [(9, 1), (16, 1)], torch.float16, 1e-2),
+    ((40, 1), [(33, 1), (2, 1)], torch.float32, 1e-5),
 ]:
     to, queries, to_contexts = problem(sizes, lengths, kind=kind)
     n_steps, n, m = *queries.shape[:2], sum(sizes)
     results = []
-    for attend, backwards, of_keys in [
-        (plain.attend, plain.attend_backwards, plain.gradient_of_keys),
+    for attend, backwards, of_keys, of_values in [
+        (plain.attend, plain.attend_backwards, plain.gradient_of_keys, plain.gradient_of_values),
         (kernels.attend_on_device, kernels.attend_backwards_on_device,
-         kernels.gradient_of_keys_on_device),
+         kernels.gradient_of_keys_on_device, device_values.gradient_of_values_on_device),
     ]:
         wide = torch.zeros(n_steps, n, to_contexts.shape[2] + 3, dtype=kind)  # rows apart
         contexts = wide[:, :, 3:]
@@ -110,7 +114,10 @@ for sizes, lengths, kind, near in [
             both = (contexts[t], to_contexts[t])
             backwards(to, queries[t], one, both, to_energies[t], to_queries[t])
         keys, energy = of_keys(to, queries, to_energies)
-        results.append((wide, *found, to_energies, to_queries, keys, energy))
+        given = torch.zeros_like(wide)[:, :, 3:].copy_(to_contexts)  # rows apart
+        results.append(
+            (wide, *found, to_energies, to_queries, keys, energy, of_values(to.bias, found, given))
+        )
     torch.testing.assert_close(*results, atol=near, rtol=near)
 """
 
@@ -124,6 +131,7 @@ def test_the_kernels_agree_with_tensor_operations():
 def test_the_kernels_compile_for_a_gpu(kind):
     pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
     from multitudes.seq2set import device_attention as kernels
+    from multitudes.seq2set.device_values import _values_kernel
 
     def types(kernel):
         """Of all arguments, in order: pointers are lower in the list than numbers."""
@@ -135,8 +143,17 @@ def test_the_kernels_compile_for_a_gpu(kind):
             is_number = name in numbers or name.endswith(("_row", "_step"))
             yield name, "i32" if is_number else "*fp32" if name in full else f"*{kind}"
 
-    sizes = {"ROWS": 8, "H": 512, "W": 1024}
-    for kernel in (kernels._attend_kernel, kernels._attend_backwards_kernel):
-        compile_for_a_gpu(kernel, dict(types(kernel)), sizes)
-    last = {**dict(types(kernels._keys_kernel)), "to_energy": "*fp32"}
-    compile_for_a_gpu(kernels._keys_kernel, last, {"ROWS": 8, "H": 512})
+    sizes = {"ROWS": 8, "H": 512, "W": 1024, "LANES": 128, "M": 64}
+    for kernel in (
+        kernels._energies_kernel,
+        kernels._contexts_kernel,
+        kernels._to_energies_kernel,
+        kernels._to_query_kernel,
+        kernels._keys_kernel,
+    ):
+        given = dict(types(kernel))
+        given.update({"to_energy": "*fp32"} if "to_energy" in given else {})
+        constants = {name: sizes[name] for name in kernel.arg_names if name in sizes}
+        compile_for_a_gpu(kernel, given, constants)
+    blocks = {"ROWS": 16, "STEPS": 32, "LANES": 64}
+    compile_for_a_gpu(_values_kernel, dict(types(_values_kernel)), blocks)

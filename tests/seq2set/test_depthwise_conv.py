@@ -18,24 +18,35 @@ def test_it_is_the_explicit_sum(length, width, stride):
     assert found.shape[1] == (length - width) // stride + 1
 
 
+def test_what_is_behind_the_last_position_is_0():
+    torch.manual_seed(0)
+    x, kernel = torch.randn(2, 4, 3), torch.randn(3, 5)
+    filled = torch.nn.functional.pad(x, (0, 0, 0, 5))
+    found = depthwise_conv(x, kernel, 2, length=9, relu=True)
+    torch.testing.assert_close(found, depthwise_conv(filled, kernel, 2).clamp(min=0))
+    assert (found == 0).any()
+
+
 KERNELS = """
 import torch
 from multitudes.seq2set.depthwise_conv import depthwise_conv
 from multitudes.seq2set.device_convolution import convolved_on_device, gradients_on_device
 
 torch.manual_seed(0)
-for n, length, c, width, stride in [
-    (2, 9, 3, 3, 1), (3, 30, 130, 11, 3), (1, 4, 2, 4, 2), (2, 23, 5, 2, 3), (2, 20, 5, 9, 4),
+for n, length, c, width, stride, counts_for in [
+    (2, 9, 3, 3, 1, 9), (3, 30, 130, 11, 3, 30), (1, 4, 2, 4, 2, 4), (2, 23, 5, 2, 3, 31),
+    (2, 20, 5, 9, 4, 21), (2, 5, 3, 9, 1, 12),
 ]:
+    relu = counts_for > length
     x = torch.randn(n, length, c, requires_grad=True)
     kernel = torch.randn(c, width, requires_grad=True)
-    expected = depthwise_conv(x, kernel, stride)
+    expected = depthwise_conv(x, kernel, stride, length=counts_for, relu=relu)
     grad = torch.randn(expected.shape)
     expected.backward(grad)
     rows = kernel.detach().T.contiguous()
-    found = convolved_on_device(x.detach(), rows, stride)
+    found = convolved_on_device(x.detach(), rows, stride, length=counts_for, relu=relu)
     torch.testing.assert_close(found, expected.detach(), atol=1e-5, rtol=1e-4)
-    to_x, to_kernel = gradients_on_device(x.detach(), rows, grad, stride)
+    to_x, to_kernel = gradients_on_device(x.detach(), rows, grad, stride, found if relu else None)
     torch.testing.assert_close(to_x, x.grad, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(to_kernel, kernel.grad.T, atol=1e-4, rtol=1e-4)
 """
@@ -52,13 +63,13 @@ def test_the_kernels_compile_for_a_gpu(kind):
     from multitudes.seq2set import device_convolution as kernels
 
     sizes = dict.fromkeys(("l", "k", "c", "width", "stride"), "i32")
-    blocks = {"P": 8, "C": 128}
+    blocks = {"RELU": True, "P": 8, "C": 128}
     x, full = f"*{kind}", "*fp32"
     forward = {"x": x, "kernel": full, "out": x, **sizes}
     compile_for_a_gpu(kernels._forward_kernel, forward, blocks)
-    backward = {"grad": x, "kernel": full, "to_x": x, **sizes}
+    backward = {"grad": x, "out": x, "kernel": full, "to_x": x, **sizes}
     compile_for_a_gpu(kernels._to_x_kernel, backward, blocks)
-    last = {"x": x, "grad": x, "to_kernel": full, "n": "i32", **sizes}
+    last = {"x": x, "grad": x, "out": x, "to_kernel": full, "n": "i32", **sizes}
     compile_for_a_gpu(kernels._to_kernel_kernel, last, blocks)
 
 

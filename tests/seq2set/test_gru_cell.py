@@ -45,7 +45,7 @@ def test_the_written_out_gradient_is_autograds(ragged, has_bias):
 KERNELS = """
 import torch
 from multitudes.seq2set.device_cell import advance_on_device, retreat_on_device
-from multitudes.seq2set.gru_cell import CellInputs, advance, retreat
+from multitudes.seq2set.gru_cell import CellInputs, Dropped, advance, retreat
 
 torch.manual_seed(0)
 for has_bias, ragged, two, kind in [
@@ -64,6 +64,17 @@ for has_bias, ragged, two, kind in [
         step(read, hidden, states[:, 2])
         results.append((hidden, states))
     torch.testing.assert_close(*results, atol=1e-3 if kind == torch.float16 else 1e-6, rtol=1e-5)
+    results = []
+    rows, mask = torch.randn(4, 11).to(kind), torch.rand(4, 12)[:, 1:].to(kind)  # with gaps too
+    for step in (advance_on_device, advance):
+        own, features = before[:1].clone(), rows.clone()
+        out = torch.zeros(4, 15, dtype=kind)
+        dropped = Dropped(features, mask, out[:, :11])
+        one = CellInputs(inputs[:1], gates[:1], None if bias is None else bias[:1], active)
+        step(one, own, features[None, :, :3], dropped)
+        results.append((own, features, out))
+    torch.testing.assert_close(*results, atol=2e-3 if kind == torch.float16 else 1e-6, rtol=1e-5)
+    torch.testing.assert_close(results[0][2][:, :11], results[0][1] * mask)
     arriving = tuple(torch.randn(2, 6, 4, 3).to(kind)[:, i] for i in range(1 + two))
     results, grad = [], torch.randn(2, 4, 3)
     for step in (retreat_on_device, retreat):
@@ -92,10 +103,11 @@ def test_the_kernels_compile_for_a_gpu(kind):
     forward = {
         **read,
         "hidden": "*fp32",
-        "rounded": f"*{kind}",
-        **dict.fromkeys((*sizes, "rounded_group", "rounded_row", "size"), "i32"),
+        **dict.fromkeys(("rounded", "mask", "dropped"), f"*{kind}"),
+        **dict.fromkeys((*sizes, "rounded_group", "rounded_row", "mask_row", "dropped_row"), "i32"),
+        **dict.fromkeys(("size", "width"), "i32"),
     }
-    compile_for_a_gpu(_advance_kernel, forward, constants)
+    compile_for_a_gpu(_advance_kernel, forward, {**constants, "DROPS": True})
     pointers = ("before", "first", "second", "to_inputs", "to_gates")
     more = ("before_group", "before_row", "first_group", "first_row", "second_group", "second_row")
     backward = {

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from multitudes.errors import DataError
-from multitudes.seq2set.label_softmax import OutputLayer, label_softmax
+from multitudes.seq2set.label_softmax import OutputLayer, Scored, label_softmax
 
 N_LABELS = 11
 
@@ -191,10 +191,45 @@ def test_what_is_kept_for_the_backward_pass_does_not_grow_with_the_labels():
 
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
             label_softmax(
-                states.requires_grad_(), OutputLayer(weight, bias), labels, embeddings=embeddings
-            )
+                states.requires_grad_(), OutputLayer(weight, bias), labels,
+                embeddings=embeddings, labels_at_once=50,
+            )  # fmt: skip
         kept.append(sum(sizes))
     assert kept[0] == kept[1] > 0
+
+
+@pytest.mark.parametrize("labels_at_once", [None, 4])  # where there are blocks, it is of no use
+@pytest.mark.parametrize("with_embeddings", [True, False])
+def test_products_that_were_made_already(labels_at_once, with_embeddings):
+    states, weight, bias, embeddings, labels = random_inputs()
+    leaves = [part.requires_grad_() for part in (states, weight, bias)]
+    made = Scored((states @ weight.T).detach().transpose(0, 1).contiguous(), weight.detach())
+    before = made.products.clone()
+    results = []
+    for scored in (None, made, made):
+        log_probs, expected = label_softmax(
+            states, OutputLayer(weight, bias), labels,
+            embeddings=embeddings if with_embeddings else None,
+            labels_at_once=labels_at_once, scored=scored,
+        )  # fmt: skip
+        loss = log_probs.sum() if expected is None else log_probs.sum() + expected.square().sum()
+        results.append((log_probs.detach(), *torch.autograd.grad(loss, leaves)))
+    torch.testing.assert_close(results[1], results[0])
+    torch.testing.assert_close(results[2], results[0])
+    assert torch.equal(made.products, before)
+
+
+def test_states_that_are_filled_up():
+    states, weight, bias, embeddings, labels = random_inputs(dtype=torch.float32)
+    weight.requires_grad_()
+    results = []
+    for more in (0, 3):  # to 8 numbers in 16 bits
+        wide = torch.nn.functional.pad(states, (0, more)).bfloat16().requires_grad_()
+        found = label_softmax(wide, OutputLayer(weight, bias), labels, embeddings=embeddings)
+        loss = sum(part.square().sum() for part in found)
+        to_states, to_weight = torch.autograd.grad(loss, [wide, weight])
+        results.append((*found, to_states[:, :, :5], to_weight))
+    torch.testing.assert_close(*results)
 
 
 def test_frozen_parts_get_no_gradient():

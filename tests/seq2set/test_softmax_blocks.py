@@ -42,7 +42,8 @@ def test_the_gradient_is_autograds(has_along):
         shift = shift - (probabilities.detach() * along).sum(dim=1)
     loss.backward()
     block = Products(logits.detach().clone(), None, places)
-    found = spread(block, normaliser.detach(), shift, along, to_asked)
+    found = block.products  # over what is read
+    spread(block, normaliser.detach(), shift, along, to_asked, found)
     torch.testing.assert_close(found, logits.grad)
 
 
@@ -57,6 +58,7 @@ kernels.AT_ONCE = 16
 for c, k, has_bias, more, kind in [
     (5, 3, True, True, torch.float32), (40, 1, False, False, torch.float32),
     (33, 2, True, True, torch.float16), (16, 0, True, False, torch.float32),
+    (20, 35, True, True, torch.float32),
 ]:
     n, near = 6, 1e-5 if kind == torch.float32 else 2e-3
     logits, bias = (4 * torch.randn(n, c)).to(kind), torch.randn(c) if has_bias else None
@@ -71,11 +73,20 @@ for c, k, has_bias, more, kind in [
     torch.testing.assert_close(*results, atol=near, rtol=near)
     normaliser, shift = running.highest + running.total.log(), torch.randn(n)
     along, to_asked = torch.randn(n, c).to(kind) if more else None, torch.randn(n, k)
-    results = [
-        spread(Products(logits.clone(), bias, places), normaliser, shift, along, to_asked)
-        for spread in (plain.spread, kernels.spread_on_device)
-    ]
-    torch.testing.assert_close(*results, atol=near, rtol=near)
+    results = []
+    for spread, onto in [
+        (plain.spread, "apart"), (kernels.spread_on_device, "apart"),
+        (kernels.spread_on_device, "products"), (kernels.spread_on_device, "along"),
+    ]:
+        block = Products(logits.clone(), bias, places)
+        also = None if along is None else along.clone()
+        places_of = {"products": block.products, "along": also}
+        out = places_of.get(onto)
+        out = torch.empty_like(logits) if out is None else out
+        spread(block, normaliser, shift, also, to_asked, out)
+        results.append(out)
+    for found in results[1:]:
+        torch.testing.assert_close(found, results[0], atol=near, rtol=near)
 """
 
 
@@ -103,8 +114,26 @@ def test_the_kernels_compile_for_a_gpu(kind):
         **read,
         **dict.fromkeys(("normaliser", "shift", "to_asked"), "*fp32"),
         "along": f"*{kind}",
+        "out": f"*{kind}",
         **sizes,
     }
-    compile_for_a_gpu(
-        _spread_kernel, backward, {"HAS_BIAS": True, "HAS_ALONG": True, "AT_ONCE": 2048}
-    )
+    constants = {"HAS_BIAS": True, "HAS_ALONG": True, "AT_ONCE": 2048, "K": 32, "TWINS": 16}
+    compile_for_a_gpu(_spread_kernel, backward, constants)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("onto", ["products", "along", "apart"])
+def test_a_gpu_gives_the_same(onto):
+    torch.manual_seed(0)
+    n, c, k = 300, 5000, 27
+    logits, along = torch.randn(n, c), torch.randn(n, c)
+    places, to_asked = torch.randint(-1, c, (n, k)), torch.randn(n, k)
+    normaliser, shift = logits.logsumexp(dim=1), torch.randn(n)
+    results = []
+    for device in ("cpu", "cuda"):
+        products, more = logits.to(device, copy=True), along.to(device, copy=True)
+        block = Products(products, None, places.to(device))
+        out = {"products": products, "along": more, "apart": torch.empty_like(products)}[onto]
+        spread(block, normaliser.to(device), shift.to(device), more, to_asked.to(device), out)
+        results.append(out.cpu())
+    torch.testing.assert_close(*results, atol=1e-5, rtol=1e-4)

@@ -185,6 +185,23 @@ def test_terms_of_a_sequence_are_its_cross_entropy():
     torch.testing.assert_close(terms["loss"], expected)
 
 
+@pytest.mark.parametrize("precision", [None, torch.bfloat16])
+@pytest.mark.parametrize("settings", [{}, {"bottleneck": 5}, {"masked_softmax": True}])
+def test_products_that_chose_labels_give_the_same_loss_as_new_ones(precision, settings):
+    step = step_of(network(3, scale=2.0, dropout=0.2, **settings).train(), "set")
+    given, net = batch(0), step.terms.network
+    results = []
+    with torch.autocast("cpu", precision or torch.bfloat16, enabled=precision is not None):
+        decoded = net(given.words)
+        assert decoded.scored.products.shape == (3, 4, 8)
+        for one in (decoded, decoded._replace(scored=None)):
+            loss = step.terms.of_decoded(one, given.targets)["loss"]
+            learned = [net.decoder.output.weight, net.decoder.from_input.weight]
+            results.append((loss, *torch.autograd.grad(loss, learned, retain_graph=True)))
+    near = {"rtol": 1e-4, "atol": 1e-5} if precision is None else {"rtol": 3e-2, "atol": 5e-3}
+    torch.testing.assert_close(*results, **near)
+
+
 def test_fed_before():
     targets = torch.tensor([[2, 0, 9, -1]])
     expected = [[-1, -1, -1, -1], [2, -1, -1, -1], [2, 0, -1, -1], [2, 0, -1, -1]]

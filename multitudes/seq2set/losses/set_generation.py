@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 
 from multitudes.errors import ConfigError
-from multitudes.seq2set.label_softmax import OutputLayer, label_softmax
+from multitudes.seq2set.label_softmax import OutputLayer, Scored, label_softmax
 from multitudes.seq2set.loss_config import SetLossConfig
 from multitudes.seq2set.losses.set_matching import set_matching_loss
 from multitudes.seq2set.losses.transport import transport_loss
@@ -49,11 +49,13 @@ def set_generation_loss(
     matcher: Matcher,
     embeddings: Tensor | None = None,
     config: SetLossConfig = DEFAULT,
+    scored: Scored | None = None,
 ) -> dict[str, Tensor]:
     """Each term () by name and unweighted, and their sum as ``"loss"``.
 
     See the module for the inputs. `embeddings` are not needed with a `transport_weight` of 0. The
-    steps that may be used are the matcher's, whatever ``config.scheme``.
+    steps that may be used are the matcher's, whatever ``config.scheme``. `scored` are products
+    that were made already, see `label_softmax`.
     """
     check_room(targets.shape[1], states.shape[1])
     if config.transport_weight and embeddings is None:
@@ -70,15 +72,17 @@ def set_generation_loss(
         wanted.unsqueeze(1),
         embeddings=embeddings if config.transport_weight else None,
         labels_at_once=config.labels_at_once,
+        scored=scored,
     )  # (b, N, m + 1), (b, N, d)
-    of_targets, of_empty = log_probs[:, :, :-1], log_probs[:, :, -1]  # (b, N, m), (b, N)
+    sizes = [targets.shape[1], 1]
+    of_targets, of_empty = torch.split_with_sizes(log_probs, sizes, 2)  # (b, N, m), (b, N, 1)
     matching = matcher.start(of_targets.detach().exp(), has_target.sum(dim=1))
     terms: dict[str, Tensor] = {}
     if expected is not None and embeddings is not None:
         near = embeddings.detach()[targets.clamp(min=0)]  # (b, m, d)
         terms["transport"] = transport_loss(expected, near, has_target, config=config)
     terms["matching"] = set_matching_loss(
-        of_targets, of_empty, matching.steps(), empty_weight=config.empty_weight
+        of_targets, of_empty.squeeze(2), matching.steps(), empty_weight=config.empty_weight
     )
     total = terms["matching"]
     if "transport" in terms:
@@ -89,5 +93,5 @@ def set_generation_loss(
 def ascending(targets: Tensor) -> Tensor:
     """Each row's labels (b, m) by id, -1 last: where matchings tie, any order gives the same."""
     last = torch.iinfo(targets.dtype).max
-    ordered = torch.where(targets < 0, last, targets).sort(dim=1).values  # (b, m)
-    return torch.where(ordered == last, -1, ordered)
+    ordered = (targets & last).sort(dim=1).values  # (b, m): -1 has all bits of the largest number
+    return ordered.masked_fill_(ordered == last, -1)

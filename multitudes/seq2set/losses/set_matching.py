@@ -33,12 +33,11 @@ def set_matching_loss(
 ) -> Tensor:
     """Loss () of a batch; see the module for the inputs."""
     n, n_steps, _ = target_log_probs.shape
-    matched = steps >= 0  # (b, m)
-    at = steps.clamp(min=0)  # (b, m)
-    found = target_log_probs.gather(1, at.unsqueeze(1)).squeeze(1)  # (b, m)
-    # Targets that are not there take a step behind the last, which is then left out.
-    taken = matched.new_zeros((n, n_steps + 1))  # (b, N + 1)
-    taken = taken.scatter(1, torch.where(matched, steps, n_steps), True)[:, :n_steps]  # (b, N)
-    weights = torch.where(taken, 0.0, empty_weight).to(found.dtype)  # (b, N)
-    likelihood = torch.where(matched, found, 0.0).sum() + (weights * empty_log_probs).sum()
-    return -likelihood / (matched.sum() + weights.sum())
+    number = torch.arange(n_steps, device=steps.device)[:, None]  # (N, 1)
+    elsewhere = number != steps[:, None]  # (b, N, m)
+    is_empty = elsewhere.all(dim=2)  # (b, N)
+    of_targets = target_log_probs.masked_fill(elsewhere, 0.0).sum()
+    of_empty = empty_log_probs.masked_fill(~is_empty, 0.0).sum()
+    n_empty = is_empty.sum()
+    weight = (n * n_steps - n_empty) + empty_weight * n_empty
+    return -(of_targets + empty_weight * of_empty) / weight

@@ -26,10 +26,14 @@ Example
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.autograd import Function
 from torch.nn import functional
 
+from multitudes.encoder.triton_support import runs_triton
 from multitudes.seq2set.ipot import transport_plans
 from multitudes.seq2set.loss_config import SetLossConfig
 
@@ -53,6 +57,15 @@ def transport_distances(
     expected: Tensor, target_embeddings: Tensor, has_target: Tensor, config: SetLossConfig = DEFAULT
 ) -> Tensor:
     """The distance (b,) of each instance, 0 where it has no target."""
+    if runs_triton(expected.device) and expected.dtype == torch.float32:
+        # Here, because Triton may not be installed.
+        from multitudes.seq2set.device_transport import fits
+
+        if fits(expected.shape[1], target_embeddings.shape[1]):
+            distances: Tensor = _DeviceDistances.apply(  # type: ignore[no-untyped-call]
+                expected, target_embeddings, has_target, config
+            )
+            return distances
     cost = cosine_distances(expected, target_embeddings)  # (b, N, m)
     has_step = has_target.new_ones(cost.shape[:2])  # (b, N)
     plans = transport_plans(
@@ -64,6 +77,36 @@ def transport_distances(
         n_inner=config.transport_inner_steps,
     )  # (b, N, m)
     return (plans * cost).sum(dim=(1, 2))
+
+
+class _DeviceDistances(Function):
+    """See `transport_distances`; the gradient of each distance is known with it."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        expected: Tensor,
+        target_embeddings: Tensor,
+        has_target: Tensor,
+        config: SetLossConfig,
+    ) -> Tensor:
+        from multitudes.seq2set.device_transport import distances_on_device
+
+        distances, gradient = distances_on_device(
+            expected,
+            target_embeddings.float(),
+            has_target,
+            beta=config.transport_beta,
+            n_outer=config.transport_steps,
+            n_inner=config.transport_inner_steps,
+        )
+        ctx.save_for_backward(gradient)
+        return distances
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = ctx.saved_tensors  # (b, N, d)
+        return grads[0][:, None, None] * gradient, None, None, None
 
 
 def cosine_distances(rows: Tensor, columns: Tensor) -> Tensor:
