@@ -20,11 +20,10 @@ from torch import Tensor
 from multitudes.encoder.device_random import Draw, kept
 
 CELLS = 2048  # of a tile of the forward pass, in the registers of four warps
-# Of the backward pass. Rows wider than this take several warps, which must wait for each other
-# to sum over a row; one warp alone need not.
+# A row of the backward pass that is wider takes several warps, which must wait for each other to
+# sum over it; one warp alone need not.
 WARP_WIDTH = 512
-BACKWARD_ROWS = 2
-PROGRAMS = 2112  # of the backward pass, sixteen for each processor of a large card
+PROGRAMS = 1584  # of the backward pass: as many as fit on an H100 at once, by their registers
 VARYING = ("n_rows", "place")
 
 
@@ -71,6 +70,16 @@ def _forward_kernel(
     tl.store(out + cell, y.to(out.dtype.element_ty), mask=inside)
 
 
+@triton.jit
+def _row_of_both(grad, total, row, n_rows, column, D: tl.constexpr):
+    """A row of two matrices (n_rows, D), as they are stored; zeros past the last row."""
+    row = tl.cast(row, tl.int64)
+    inside = (column < D) & (row < n_rows)
+    start = row * D
+    g = tl.load(grad + start + column, mask=inside, other=0.0)
+    return g, tl.load(total + start + column, mask=inside, other=0.0)
+
+
 @triton.jit(do_not_specialize=VARYING)
 def _backward_kernel(
     grad,  # IN (n, D)
@@ -86,7 +95,6 @@ def _backward_kernel(
     p,
     D: tl.constexpr,
     WIDTH: tl.constexpr,
-    ROWS: tl.constexpr,
     DROPOUT: tl.constexpr,
 ):
     program, n_programs = tl.program_id(0), tl.num_programs(0)
@@ -97,28 +105,27 @@ def _backward_kernel(
     of_change = tl.zeros((WIDTH,), tl.float32)
     of_weight = tl.zeros((WIDTH,), tl.float32)
     of_bias = tl.zeros((WIDTH,), tl.float32)
-    for first in range(program * ROWS, n_rows, n_programs * ROWS):
-        row = first + tl.arange(0, ROWS)
-        there = row < n_rows
-        inside = there[:, None] & real[None, :]
-        cell = row[:, None].to(tl.int64) * D + column[None, :]
-        g = tl.load(grad + cell, mask=inside, other=0.0).to(tl.float32)
-        x = tl.load(total + cell, mask=inside, other=0.0).to(tl.float32)
-        mean = tl.load(moments + row, mask=there, other=0.0)
-        scale = tl.load(moments + n_rows + row, mask=there, other=0.0)
+    next_g, next_x = _row_of_both(grad, total, program, n_rows, column, D)
+    for row in range(program, n_rows, n_programs):
+        g, x = next_g.to(tl.float32), next_x.to(tl.float32)  # (WIDTH,) each
+        # The next row is on its way while this one is worked on.
+        next_g, next_x = _row_of_both(grad, total, row + n_programs, n_rows, column, D)
+        mean, scale = tl.load(moments + row), tl.load(moments + n_rows + row)
         # Past the last column it is not zero, but all it meets there is: g and w.
-        normal = (x - mean[:, None]) * scale[:, None]
-        of_weight += tl.sum(g * normal, 0)
-        of_bias += tl.sum(g, 0)
-        g = g * w[None, :]
-        level = tl.sum(g, 1) * (1.0 / D)  # (ROWS,)
-        slope = tl.sum(g * normal, 1) * (1.0 / D)  # (ROWS,)
-        g = (g - level[:, None] - normal * slope[:, None]) * scale[:, None]
-        tl.store(to_states + cell, g.to(to_states.dtype.element_ty), mask=inside)
+        normal = (x - mean) * scale
+        of_weight += g * normal
+        of_bias += g
+        g = g * w
+        level = tl.sum(g, 0) * (1.0 / D)
+        slope = tl.sum(g * normal, 0) * (1.0 / D)
+        g = (g - level - normal * slope) * scale
+        start = tl.cast(row, tl.int64) * D
+        tl.store(to_states + start + column, g.to(to_states.dtype.element_ty), mask=real)
         if DROPOUT:
+            cell = start.to(tl.uint32) + column.to(tl.uint32)
             g = tl.where(kept(key, cell, p), g * (1.0 / (1.0 - p)), 0.0)
-        tl.store(to_change + cell, g.to(to_change.dtype.element_ty), mask=inside)
-        of_change += tl.sum(g, 0)
+        tl.store(to_change + start + column, g.to(to_change.dtype.element_ty), mask=real)
+        of_change += g
     own = sums + program * (3 * D) + column
     tl.store(own, of_change, mask=real)
     tl.store(own + D, of_weight, mask=real)
@@ -173,7 +180,7 @@ def norm_backward(
     n_rows, dim = made.total.shape
     to_change, to_states = torch.empty_like(made.total), torch.empty_like(made.total)
     tile = backward_tile(dim)
-    n_programs = max(1, min(PROGRAMS, triton.cdiv(n_rows, tile["ROWS"])))
+    n_programs = max(1, min(PROGRAMS, n_rows))
     parts = torch.empty((n_programs, 3, dim), dtype=torch.float32, device=grad.device)
     _backward_kernel[(n_programs,)](
         grad, made.total, vectors, made.moments, draw.seeds, to_change, to_states, parts,
@@ -192,5 +199,4 @@ def forward_tile(dim: int) -> dict[str, int]:
 def backward_tile(dim: int) -> dict[str, int]:
     """Constants of the backward kernel, and its warps."""
     width = triton.next_power_of_2(dim)
-    n_warps = max(1, width // WARP_WIDTH)
-    return {"D": dim, "WIDTH": width, "ROWS": BACKWARD_ROWS, "num_warps": n_warps}
+    return {"D": dim, "WIDTH": width, "num_warps": max(1, width // WARP_WIDTH)}

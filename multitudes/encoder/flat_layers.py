@@ -64,7 +64,7 @@ def layer_parameters(module: Any) -> tuple[Tensor, ...]:
 def flat_layer(buffer: Tensor, dim: int, wide: int) -> FlatLayer:
     """Views of a buffer (layer_size(dim, wide),); `wide` is the size of the feed-forward part."""
     sizes = _sizes(dim, wide)
-    qkv, qkv_bias, out, norm, up, up_bias, down, last_norm = buffer.split(sizes)
+    qkv, qkv_bias, out, norm, up, up_bias, down, last_norm = torch.split(buffer, sizes)
     return FlatLayer(
         qkv.view(3 * dim, dim),
         qkv_bias,

@@ -31,7 +31,7 @@ from multitudes.encoder.short_attention import attention_backward, attention_for
 from multitudes.encoder.tokens import PackedTokens
 
 # Torch 2.4 to 2.7 know no products of another type than their factors.
-_KNOWS_OUT_DTYPE = "dtype_out" in torch.ops.aten.mm.overloads()
+_KNOWS_OUT_DTYPE = hasattr(torch.ops.aten.mm, "dtype_out")
 DRAWS = 3  # of a layer: attention's dropout, and the two behind it
 
 
@@ -83,7 +83,9 @@ def packed_layers(
             Draw(seeds, i * DRAWS + 1, dropout),
             Draw(seeds, i * DRAWS + 2, dropout),
         )
-        states = _PackedLayer.apply(states, weights[i], settings, *own)  # (n_tokens, d)
+        states = _PackedLayer.apply(  # type: ignore[no-untyped-call]
+            states, weights[i], settings, *own
+        )  # (n_tokens, d)
     return states
 
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from multitudes.encoder import device_gelu
 
-device_gelu.COLUMNS, device_gelu.PROGRAMS = 32, 2  # several tiles, and several of them a program
+device_gelu.COLUMNS, device_gelu.PROGRAMS = 32, 4  # several tiles, and several of them a program
 torch.manual_seed(0)
 before = (4 * torch.randn({n}, {columns})).requires_grad_()
 upon = torch.randn({n}, {columns})
