@@ -74,7 +74,7 @@ def _forward_kernel(
 def _row_of_both(grad, total, row, n_rows, column, D: tl.constexpr):
     """A row of two matrices (n_rows, D), as they are stored; zeros past the last row."""
     row = tl.cast(row, tl.int64)
-    inside = (column < D) & (row < n_rows)
+    inside = column < tl.where(row < n_rows, D, 0)
     start = row * D
     g = tl.load(grad + start + column, mask=inside, other=0.0)
     return g, tl.load(total + start + column, mask=inside, other=0.0)
