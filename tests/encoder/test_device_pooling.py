@@ -1,0 +1,54 @@
+"""The Triton kernels against plain pooling, in Triton's interpreter."""
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
+
+from tests.triton_kernels import compile_for_a_gpu, run_interpreted
+
+CHECK = """
+import torch
+import torch.nn.functional as F
+from multitudes.encoder import device_pooling
+from multitudes.encoder.pooling import plain_means
+from multitudes.encoder.tokens import pack
+from tests.encoder.test_packed_bert import texts_of
+
+device_pooling.CELLS = 128  # several tiles a text
+torch.manual_seed(0)
+packed = pack(texts_of({lengths}), round_up_to=8)
+states = torch.randn(len(packed.ids), {dim})
+states[: int(packed.offsets[1])] *= {first}
+upon = torch.randn(len(packed), {dim})
+
+def both(pool):
+    inputs = states.clone().requires_grad_()
+    out = pool(inputs)
+    return out.detach(), *torch.autograd.grad((out * upon).sum(), inputs)
+
+found = both(lambda given: device_pooling.unit_means(given, packed.offsets))
+expected = both(lambda given: F.normalize(plain_means(given, packed), dim=1))
+torch.testing.assert_close(found[0], expected[0], atol=1e-6, rtol=1e-5)
+torch.testing.assert_close(found[1], expected[1], atol=1e-5, rtol=1e-5)
+assert (found[1][int(packed.offsets[-1]) :] == 0).all()
+"""
+
+
+@pytest.mark.parametrize(("lengths", "dim"), [([5, 2, 9, 1], 40), ([8], 64), ([20, 3], 33)])
+def test_the_kernels_agree_with_plain_pooling(lengths, dim):
+    run_interpreted(CHECK.format(lengths=lengths, dim=dim, first=1.0))
+
+
+def test_a_mean_of_length_zero_stays_zero():
+    run_interpreted(CHECK.format(lengths=[3, 4], dim=16, first=0.0))
+
+
+@pytest.mark.parametrize("dim", [384, 768])
+def test_the_kernels_compile_for_a_gpu(dim):
+    from multitudes.encoder.device_pooling import _backward_kernel, _forward_kernel, tile
+
+    floats = {"units": "*fp32", "lengths": "*fp32", "offsets": "*i32", "shortest": "fp32"}
+    compile_for_a_gpu(_forward_kernel, {"states": "*bf16"} | floats, tile(dim))
+    counts = {"n_texts": "i32", "n_tokens": "i32"}
+    others = {"grad": "*fp32", "to_states": "*bf16"}
+    compile_for_a_gpu(_backward_kernel, others | counts | floats, tile(dim))
