@@ -71,6 +71,17 @@ def _forward_kernel(
 
 
 @triton.jit
+def norm_slope(g, normal, scale, D: tl.constexpr):
+    """The gradient (WIDTH,) of a row before it was normalised.
+
+    `g` is that of the normalised row `normal`, zero past the last column as the row need not be.
+    """
+    level = tl.sum(g, 0) * (1.0 / D)
+    slope = tl.sum(g * normal, 0) * (1.0 / D)
+    return (g - level - normal * slope) * scale
+
+
+@triton.jit
 def _row_of_both(grad, total, row, n_rows, column, D: tl.constexpr):
     """A row of two matrices (n_rows, D), as they are stored; zeros past the last row."""
     row = tl.cast(row, tl.int64)
@@ -111,14 +122,10 @@ def _backward_kernel(
         # The next row is on its way while this one is worked on.
         next_g, next_x = _row_of_both(grad, total, row + n_programs, n_rows, column, D)
         mean, scale = tl.load(moments + row), tl.load(moments + n_rows + row)
-        # Past the last column it is not zero, but all it meets there is: g and w.
         normal = (x - mean) * scale
         of_weight += g * normal
         of_bias += g
-        g = g * w
-        level = tl.sum(g, 0) * (1.0 / D)
-        slope = tl.sum(g * normal, 0) * (1.0 / D)
-        g = (g - level - normal * slope) * scale
+        g = norm_slope(g * w, normal, scale, D)
         start = tl.cast(row, tl.int64) * D
         tl.store(to_states + start + column, g.to(to_states.dtype.element_ty), mask=real)
         if DROPOUT:

@@ -35,7 +35,7 @@ class LayerWeights(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What a layer of plain operations needs to know beside its weights."""
+    """What a layer needs to know beside its weights."""
 
     n_heads: int
     epsilon: float
@@ -78,9 +78,9 @@ def packed_bert_forward(model: Any, packed: PackedTokens, *, compiled: bool = Fa
         compiled=compiled and model.training,
     )
     with torch.autocast(device.type, enabled=False):
-        states = _embed(model.embeddings, packed, shape).to(kind)  # (n_tokens, d)
         if shape.in_triton and not (shape.compiled or torch.compiler.is_compiling()):
-            return _written_out(states, model, packed, shape)
+            return _written_out(model, packed, kind, shape)
+        states = plain_embedding(model.embeddings, packed, shape).to(kind)  # (n_tokens, d)
         # Of attention's dropout.
         seeds = torch.randint(2**31, (config.num_hidden_layers, 1), device=device)
         for i, module in enumerate(model.encoder.layer):
@@ -88,19 +88,23 @@ def packed_bert_forward(model: Any, packed: PackedTokens, *, compiled: bool = Fa
     return states
 
 
-def _written_out(states: Tensor, model: Any, packed: PackedTokens, shape: Shape) -> Tensor:
+def _written_out(model: Any, packed: PackedTokens, kind: torch.dtype, shape: Shape) -> Tensor:
     # Imported here: Triton exists only beside a CUDA build of torch.
+    from multitudes.encoder.device_embedding import device_embedding
+    from multitudes.encoder.device_random import Draw
     from multitudes.encoder.packed_layer import packed_layers
 
-    return packed_layers(
-        states,
-        model.encoder.layer,
+    modules = model.encoder.layer
+    # Of three dropouts in each layer, and of that of the embeddings.
+    seeds = torch.randint(2**31, (3 * len(modules) + 1,), device=packed.ids.device)
+    states = device_embedding(
+        model.embeddings,
         packed,
-        n_heads=shape.n_heads,
+        kind=kind,
         epsilon=shape.epsilon,
-        dropout=shape.dropout,
-        attention_dropout=shape.attention_dropout,
-    )
+        draw=Draw(seeds, 3 * len(modules), shape.dropout),
+    )  # (n_tokens, d)
+    return packed_layers(states, modules, packed, seeds, shape)
 
 
 def _compute_type(model: Any, device: torch.device) -> torch.dtype:
@@ -116,7 +120,8 @@ def _in_triton(device: torch.device, kind: torch.dtype, config: Any, max_length:
     return runs_triton(device) and kind != torch.float64 and fits
 
 
-def _embed(embeddings: Any, packed: PackedTokens, shape: Shape) -> Tensor:
+def plain_embedding(embeddings: Any, packed: PackedTokens, shape: Shape) -> Tensor:
+    """Token states (n_tokens, d) before the first layer, by operations of torch."""
     words = embeddings.word_embeddings(packed.ids)  # (n_tokens, d)
     places = embeddings.position_embeddings(packed.positions)
     states = words + places + embeddings.token_type_embeddings.weight[0]

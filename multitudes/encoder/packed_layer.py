@@ -27,12 +27,12 @@ from multitudes.encoder.flat_layers import (
     layer_parameters,
     layer_size,
 )
+from multitudes.encoder.packed_bert import Shape
 from multitudes.encoder.short_attention import attention_backward, attention_forward
 from multitudes.encoder.tokens import PackedTokens
 
 # Torch 2.4 to 2.7 know no products of another type than their factors.
 _KNOWS_OUT_DTYPE = hasattr(torch.ops.aten.mm, "dtype_out")
-DRAWS = 3  # of a layer: attention's dropout, and the two behind it
 
 
 class LayerSettings(NamedTuple):
@@ -47,14 +47,7 @@ class LayerSettings(NamedTuple):
 
 
 def packed_layers(
-    states: Tensor,
-    modules: Sequence[Any],
-    packed: PackedTokens,
-    *,
-    n_heads: int,
-    epsilon: float,
-    dropout: float,
-    attention_dropout: float,
+    states: Tensor, modules: Sequence[Any], packed: PackedTokens, seeds: Tensor, shape: Shape
 ) -> Tensor:
     """States (n_tokens, d) behind a stack of layers of the transformers module.
 
@@ -64,24 +57,21 @@ def packed_layers(
     modules : list of BertLayer
     packed : PackedTokens
         On CUDA, texts of up to 128 tokens.
-    n_heads : int
-    epsilon : float
-        Of the norms.
-    dropout, attention_dropout : float
-        0 outside training.
+    seeds : int64 tensor (at least 3 n_layers,)
+        Of the dropouts of each layer: in attention, behind it, behind the feed-forward part.
+    shape : Shape
     """
     parameters = [layer_parameters(module) for module in modules]
     dim, wide = states.shape[1], modules[0].intermediate.dense.out_features
     weights = cast_together(parameters, states.dtype, dim=dim, wide=wide)
-    seeds = torch.randint(2**31, (len(modules) * DRAWS,), device=states.device)
     for i, own in enumerate(parameters):
         settings = LayerSettings(
             packed,
-            n_heads,
-            epsilon,
-            Draw(seeds, i * DRAWS, attention_dropout),
-            Draw(seeds, i * DRAWS + 1, dropout),
-            Draw(seeds, i * DRAWS + 2, dropout),
+            shape.n_heads,
+            shape.epsilon,
+            Draw(seeds, 3 * i, shape.attention_dropout),
+            Draw(seeds, 3 * i + 1, shape.dropout),
+            Draw(seeds, 3 * i + 2, shape.dropout),
         )
         states = _PackedLayer.apply(  # type: ignore[no-untyped-call]
             states, weights[i], settings, *own

@@ -36,9 +36,9 @@ torch.testing.assert_close(found.double(), expected, atol=3e-7, rtol=0)
 """
 
 
-@pytest.mark.parametrize(("n", "columns"), [(37, 40), (8, 64), (1, 33), (0, 8)])
-def test_the_kernel_agrees_with_plain_operations(n, columns):
-    run_interpreted(CHECK.format(n=n, columns=columns))
+def test_the_kernel_agrees_with_plain_operations():
+    sizes = [(37, 40), (8, 64), (1, 33), (0, 8)]
+    run_interpreted("".join(CHECK.format(n=n, columns=columns) for n, columns in sizes))
 
 
 def test_the_slope_is_right_to_float32_everywhere():

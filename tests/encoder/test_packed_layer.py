@@ -12,10 +12,13 @@ import torch
 from multitudes.encoder import packed_bert
 from multitudes.encoder.packed_bert import packed_bert_forward
 from multitudes.encoder.tokens import pack
+from tests.seq2set.operations import Operations
 from tests.triton_kernels import run_interpreted
 
 from .test_packed_bert import small_bert, texts_of
 
+VIEWS = {"alias", "detach", "empty", "empty_like", "select", "slice", "split", "split_with_sizes"}
+VIEWS |= {"permute", "t", "unbind", "view"}  # and what only takes memory
 STILL = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 PREPARE = """
@@ -102,6 +105,10 @@ ACCUMULATE = (
 model = small_bert(**STILL).train()
 packed = pack(texts_of([5, 20, 2]), round_up_to=8)
 once = written_out(model, packed)
+packed_bert._in_triton = lambda *_: True
+with torch.inference_mode():
+    assert torch.equal(packed_bert_forward(model.eval(), packed)[:27], once["states"])
+model.train()
 first = model.encoder.layer[0]
 storages = {p.grad.untyped_storage().data_ptr() for p in first.parameters()}
 assert len(storages) == 1  # gradients are taken as they come, not copied
@@ -126,16 +133,60 @@ def results(model, packed, *, kind=None, again=False):
     return {"states": states[:n_real].detach(), **gradients}
 
 
-@pytest.mark.parametrize("lengths", [[5, 2, 9, 1], [3], [20, 33, 7]])
-def test_the_same_states_and_gradients(lengths):
+def test_the_same_states_and_gradients():
     pytest.importorskip("triton")
-    run_interpreted(CHECK.format(lengths=lengths))
+    cases = [[5, 2, 9, 1], [3], [20, 33, 7]]
+    run_interpreted("".join(CHECK.format(lengths=lengths) for lengths in cases))
 
 
-@pytest.mark.parametrize("check", [MIXED, DROPOUT, ACCUMULATE], ids=["mixed", "dropout", "again"])
-def test_in_mixed_precision_with_dropout_and_again(check):
+def test_in_mixed_precision_and_again():
     pytest.importorskip("triton")
-    run_interpreted(check)
+    run_interpreted(MIXED + ACCUMULATE)
+
+
+def test_the_gradient_of_dropout_is_that_of_the_same_draw():
+    pytest.importorskip("triton")
+    run_interpreted(DROPOUT)
+
+
+class Unlaunched:
+    """In a kernel's place: counts how often it would be launched."""
+
+    n_launches = 0
+
+    def __getitem__(self, grid):
+        return self
+
+    def __call__(self, *given, **named):
+        Unlaunched.n_launches += 1
+
+
+def test_few_operations_a_layer(monkeypatch):
+    """The host must start them faster than a card is done with them."""
+    pytest.importorskip("triton")
+    from multitudes.encoder import device_embedding, device_gelu, device_norm, short_attention
+
+    for module in (device_embedding, device_gelu, device_norm, short_attention):
+        for name in ("_forward_kernel", "_backward_kernel"):
+            monkeypatch.setattr(module, name, Unlaunched(), raising=False)
+    monkeypatch.setattr(packed_bert, "_in_triton", lambda *_: True)
+
+    def in_each_pass(n_layers):
+        Unlaunched.n_launches = 0
+        model = small_bert(num_hidden_layers=n_layers).train()
+        with Operations() as forward:
+            states = packed_bert_forward(model, pack(texts_of([5, 9])))
+        with Operations() as backward:
+            states.sum().backward()
+        return forward.counts, backward.counts, Unlaunched.n_launches
+
+    few, many = in_each_pass(2), in_each_pass(3)
+    forward, backward = ((many[i] - few[i]) for i in range(2))
+    assert {name: forward[name] for name in forward.keys() - VIEWS} == {"addmm": 4, "gelu": 1}
+    products = {"mm": 6, "addmm_": 2, "sum": 4}
+    assert {name: backward[name] for name in backward.keys() - VIEWS} == products
+    assert many[2] - few[2] == 3 + 4  # attention and norms; those and GELU
+    assert many[0]["_foreach_copy_"] == 1
 
 
 @pytest.mark.gpu
