@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd import Function
 
-from multitudes.encoder.device_norm import WARP_WIDTH, norm_slope
+from multitudes.encoder.device_norm import norm_slope, row_tile, store_parts
 from multitudes.encoder.device_random import Draw, kept
 from multitudes.encoder.tokens import PackedTokens
 
@@ -119,10 +119,7 @@ def _backward_kernel(
         g = norm_slope(g * w, normal, scale, D)
         tl.store(to_sum + start + column, g.to(to_sum.dtype.element_ty), mask=real)
         of_sum += g
-    own = sums + program * (3 * D) + column
-    tl.store(own, of_sum, mask=real)
-    tl.store(own + D, of_weight, mask=real)
-    tl.store(own + 2 * D, of_bias, mask=real)
+    store_parts(sums, program, of_sum, of_weight, of_bias, column, D)
 
 
 class _Embedding(Function):
@@ -140,7 +137,7 @@ class _Embedding(Function):
             _forward_kernel[(n_tokens,)](
                 packed.ids, packed.positions, words, places, types, weight, bias, draw.seeds,
                 out, moments, n_tokens, draw.place, epsilon, draw.p,
-                **tile(dim), DROPOUT=draw.p > 0,
+                **row_tile(dim), DROPOUT=draw.p > 0,
             )  # fmt: skip
         ctx.save_for_backward(packed.ids, packed.positions, words, places, types, weight, moments)
         ctx.draw, ctx.padding = draw, padding
@@ -156,7 +153,7 @@ class _Embedding(Function):
         _backward_kernel[(n_programs,)](
             grads[0].contiguous(), ids, positions, words, places, types, weight, moments,
             draw.seeds, to_sum, parts, n_tokens, draw.place, draw.p,
-            **tile(dim), DROPOUT=draw.p > 0,
+            **row_tile(dim), DROPOUT=draw.p > 0,
         )  # fmt: skip
         of_type, of_weight, of_bias = parts.sum(0).to(weight.dtype).unbind()
         to_types = torch.zeros_like(types)
@@ -183,9 +180,3 @@ def device_embedding(
         embeddings.token_type_embeddings.weight, norm.weight, norm.bias,
     )  # fmt: skip
     return states
-
-
-def tile(dim: int) -> dict[str, int]:
-    """Constants of both kernels, and their warps."""
-    width = triton.next_power_of_2(dim)
-    return {"D": dim, "WIDTH": width, "num_warps": max(1, width // WARP_WIDTH)}

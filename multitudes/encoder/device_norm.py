@@ -20,8 +20,8 @@ from torch import Tensor
 from multitudes.encoder.device_random import Draw, kept
 
 CELLS = 2048  # of a tile of the forward pass, in the registers of four warps
-# A row of the backward pass that is wider takes several warps, which must wait for each other to
-# sum over it; one warp alone need not.
+# A wider row takes several warps, which must wait for each other to sum over it; one warp alone
+# need not.
 WARP_WIDTH = 512
 PROGRAMS = 1584  # of the backward pass: as many as fit on an H100 at once, by their registers
 VARYING = ("n_rows", "place")
@@ -82,6 +82,15 @@ def norm_slope(g, normal, scale, D: tl.constexpr):
 
 
 @triton.jit
+def store_parts(sums, program, first, second, third, column, D: tl.constexpr):
+    """A program's parts (WIDTH,) of three sums over rows, into (programs, 3, D)."""
+    own = sums + program * (3 * D) + column
+    tl.store(own, first, mask=column < D)
+    tl.store(own + D, second, mask=column < D)
+    tl.store(own + 2 * D, third, mask=column < D)
+
+
+@triton.jit
 def _row_of_both(grad, total, row, n_rows, column, D: tl.constexpr):
     """A row of two matrices (n_rows, D), as they are stored; zeros past the last row."""
     row = tl.cast(row, tl.int64)
@@ -133,10 +142,7 @@ def _backward_kernel(
             g = tl.where(kept(key, cell, p), g * (1.0 / (1.0 - p)), 0.0)
         tl.store(to_change + start + column, g.to(to_change.dtype.element_ty), mask=real)
         of_change += g
-    own = sums + program * (3 * D) + column
-    tl.store(own, of_change, mask=real)
-    tl.store(own + D, of_weight, mask=real)
-    tl.store(own + 2 * D, of_bias, mask=real)
+    store_parts(sums, program, of_change, of_weight, of_bias, column, D)
 
 
 class Normed(NamedTuple):
@@ -186,7 +192,7 @@ def norm_backward(
     """
     n_rows, dim = made.total.shape
     to_change, to_states = torch.empty_like(made.total), torch.empty_like(made.total)
-    tile = backward_tile(dim)
+    tile = row_tile(dim)
     n_programs = max(1, min(PROGRAMS, n_rows))
     parts = torch.empty((n_programs, 3, dim), dtype=torch.float32, device=grad.device)
     _backward_kernel[(n_programs,)](
@@ -203,7 +209,7 @@ def forward_tile(dim: int) -> dict[str, int]:
     return {"D": dim, "WIDTH": width, "ROWS": max(1, CELLS // width)}
 
 
-def backward_tile(dim: int) -> dict[str, int]:
-    """Constants of the backward kernel, and its warps."""
+def row_tile(dim: int) -> dict[str, int]:
+    """Constants of a kernel that does one row at a time, and its warps."""
     width = triton.next_power_of_2(dim)
     return {"D": dim, "WIDTH": width, "num_warps": max(1, width // WARP_WIDTH)}

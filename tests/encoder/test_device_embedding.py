@@ -54,12 +54,13 @@ def test_the_kernels_agree_with_plain_embeddings():
 
 @pytest.mark.parametrize("dim", [384, 1024])
 def test_the_kernels_compile_for_a_gpu(dim):
-    from multitudes.encoder.device_embedding import _backward_kernel, _forward_kernel, tile
+    from multitudes.encoder.device_embedding import _backward_kernel, _forward_kernel
+    from multitudes.encoder.device_norm import row_tile
 
     tables = dict.fromkeys(("words", "places", "types", "weight", "bias"), "*fp32")
     numbers = {"n_tokens": "i32", "place": "i32", "p": "fp32", "moments": "*fp32"}
     shared = {"ids": "*i64", "positions": "*i64", "seeds": "*i64"} | numbers
-    constants = {**tile(dim), "DROPOUT": True}
+    constants = {**row_tile(dim), "DROPOUT": True}
     n_warps = constants.pop("num_warps")
     forward = tables | shared | {"out": "*bf16", "epsilon": "fp32"}
     compile_for_a_gpu(_forward_kernel, forward, constants, n_warps=n_warps)

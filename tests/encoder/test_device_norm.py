@@ -83,7 +83,7 @@ def test_the_kernels_compile_for_a_gpu(dim):
         device_norm._forward_kernel, forward | others | {"epsilon": "fp32"}, constants
     )
     backward = dict.fromkeys(("grad", "total", "vectors", "to_change", "to_states"), "*bf16")
-    constants = {**device_norm.backward_tile(dim), "DROPOUT": True}
+    constants = {**device_norm.row_tile(dim), "DROPOUT": True}
     n_warps = constants.pop("num_warps")
     compile_for_a_gpu(
         device_norm._backward_kernel,

@@ -4,6 +4,11 @@ import pytest
 
 pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
 
+import torch
+
+from multitudes.encoder.pooling import pooled
+from multitudes.encoder.tokens import pack
+from tests.encoder.test_packed_bert import texts_of
 from tests.triton_kernels import compile_for_a_gpu, run_interpreted
 
 CHECK = """
@@ -41,6 +46,15 @@ CASES = [([5, 2, 9, 1], 40, 1.0), ([8], 64, 1.0), ([20, 3], 33, 1.0), ([3, 4], 1
 def test_the_kernels_agree_with_plain_pooling():
     checks = [CHECK.format(lengths=a, dim=b, first=c) for a, b, c in CASES]
     run_interpreted("".join(checks))
+
+
+@pytest.mark.gpu
+def test_a_gpu_pools_the_same():
+    packed = pack(texts_of([5, 40, 1, 17]), round_up_to=8)
+    states = torch.randn(len(packed.ids), 48)
+    expected = pooled(states, packed, "mean")
+    found = pooled(states.cuda(), pack(texts_of([5, 40, 1, 17]), device="cuda"), "mean")
+    torch.testing.assert_close(found.cpu(), expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dim", [384, 768])
