@@ -15,12 +15,14 @@ def run_interpreted(check: str) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def compile_for_a_gpu(kernel, types, constants) -> None:
+def compile_for_a_gpu(kernel, types, constants, *, n_warps=4) -> None:
     """Compile for an H100: the interpreter forgives what the compiler does not."""
     import triton
     from triton.backends.compiler import GPUTarget
 
     signature = {**types, **dict.fromkeys(constants, "constexpr")}
     source = triton.compiler.ASTSource(fn=kernel, signature=signature, constexprs=constants)
-    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32))
+    compiled = triton.compile(
+        source, target=GPUTarget("cuda", 90, 32), options={"num_warps": n_warps}
+    )
     assert compiled.asm["cubin"]

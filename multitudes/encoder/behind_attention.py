@@ -39,39 +39,26 @@ def behind_attention(
     weights: TailWeights,
     epsilon: float,
     dropout: float,
-    seeds: Tensor | None = None,
 ) -> Tensor:
     """The layer's output (n_tokens, d) from its input and its attention, (n_tokens, d) each.
 
-    `dropout` is 0 outside training. With `seeds`, int64 (2,) on a CUDA device, dropout, residual
-    and normalisation are one kernel, and the seeds say what is dropped.
+    `dropout` is 0 outside training.
     """
     change = F.linear(mixed, weights.out, weights.out_bias)
-    first, second = (None, None) if seeds is None else (seeds[:1], seeds[1:])
     states = _joined(
-        states, change, (weights.norm, weights.norm_bias), epsilon, dropout, first
+        states, change, (weights.norm, weights.norm_bias), epsilon, dropout
     )  # (n_tokens, d)
     hidden = F.gelu(F.linear(states, weights.up, weights.up_bias))  # (n_tokens, feed_forward)
     change = F.linear(hidden, weights.down, weights.down_bias)
     return _joined(
-        states, change, (weights.last_norm, weights.last_norm_bias), epsilon, dropout, second
+        states, change, (weights.last_norm, weights.last_norm_bias), epsilon, dropout
     )  # (n_tokens, d)
 
 
 def _joined(
-    states: Tensor,
-    change: Tensor,
-    norm: tuple[Tensor, Tensor],
-    epsilon: float,
-    dropout: float,
-    seed: Tensor | None,
+    states: Tensor, change: Tensor, norm: tuple[Tensor, Tensor], epsilon: float, dropout: float
 ) -> Tensor:
     """``layer_norm(states + dropout(change))``, (n_tokens, d) all three."""
-    if seed is not None:
-        # Imported here: Triton exists only beside a CUDA build of torch.
-        from multitudes.encoder.device_norm import dropped_sum_norm
-
-        return dropped_sum_norm(change, states, *norm, seed, epsilon=epsilon, p=dropout)
     change = F.dropout(change, dropout, dropout > 0)
     return F.layer_norm(states + change, (states.shape[1],), *norm, epsilon)
 

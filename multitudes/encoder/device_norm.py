@@ -1,7 +1,8 @@
 """Dropout, residual and normalisation in one kernel, forwards and backwards, through Triton.
 
 One after the other they read and write all states seven times; here it is twice each. Which values
-were dropped is drawn again in the backward pass, not kept.
+were dropped is drawn again in the backward pass, not kept. The plain twin is what
+`behind_attention` does without Triton.
 """
 
 # mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
@@ -9,33 +10,34 @@ were dropped is drawn again in the backward pass, not kept.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd import Function
 
-from multitudes.encoder.device_random import kept
+from multitudes.encoder.device_random import Draw, kept
 
-CELLS = 2048  # of a tile, in the registers of four warps
-PROGRAMS = 1056  # of the backward pass, eight for each processor of a large card
-VARYING = ("n_rows",)
+CELLS = 2048  # of a tile of the forward pass, in the registers of four warps
+# A wider row takes several warps, which must wait for each other to sum over it; one warp alone
+# need not.
+WARP_WIDTH = 512
+PROGRAMS = 1584  # of the backward pass: as many as fit on an H100 at once, by their registers
+VARYING = ("n_rows", "place")
 
 
 @triton.jit(do_not_specialize=VARYING)
 def _forward_kernel(
     change,  # IN (n, D)
     states,  # IN (n, D)
-    weight,  # IN (D,)
-    bias,  # IN (D,)
-    seeds,  # IN int64 (1,)
+    vectors,  # IN (3, D): the norm's weight and bias are the last two
+    seeds,  # IN int64 (at least place + 1,)
     total,  # OUT (n, D)
     out,  # OUT (n, D)
-    means,  # OUT float32 (n,)
-    scales,  # OUT float32 (n,)
+    moments,  # OUT float32 (2, n): means, and what scales to unit variance
     n_rows,
+    place,
     epsilon,
     p,
     D: tl.constexpr,
@@ -50,7 +52,8 @@ def _forward_kernel(
     cell = row[:, None].to(tl.int64) * D + column[None, :]
     x = tl.load(change + cell, mask=inside, other=0.0).to(tl.float32)
     if DROPOUT:
-        x = tl.where(kept(tl.load(seeds).to(tl.uint32), cell, p), x / (1.0 - p), 0.0)
+        key = tl.load(seeds + place).to(tl.uint32)
+        x = tl.where(kept(key, cell, p), x * (1.0 / (1.0 - p)), 0.0)
     x += tl.load(states + cell, mask=inside, other=0.0).to(tl.float32)
     # What is rounded here is what the backward pass reads.
     rounded = x.to(total.dtype.element_ty)
@@ -59,134 +62,154 @@ def _forward_kernel(
     mean = tl.sum(x, 1) / D  # (ROWS,)
     centred = tl.where(real[None, :], x - mean[:, None], 0.0)
     scale = 1.0 / tl.sqrt(tl.sum(centred * centred, 1) / D + epsilon)  # (ROWS,)
-    tl.store(means + row, mean, mask=row < n_rows)
-    tl.store(scales + row, scale, mask=row < n_rows)
-    w = tl.load(weight + column, mask=real, other=0.0).to(tl.float32)
-    b = tl.load(bias + column, mask=real, other=0.0).to(tl.float32)
+    tl.store(moments + row, mean, mask=row < n_rows)
+    tl.store(moments + n_rows + row, scale, mask=row < n_rows)
+    w = tl.load(vectors + D + column, mask=real, other=0.0).to(tl.float32)
+    b = tl.load(vectors + 2 * D + column, mask=real, other=0.0).to(tl.float32)
     y = centred * scale[:, None] * w[None, :] + b[None, :]
     tl.store(out + cell, y.to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def norm_slope(g, normal, scale, D: tl.constexpr):
+    """The gradient (WIDTH,) of a row before it was normalised.
+
+    `g` is that of the normalised row `normal`, zero past the last column as the row need not be.
+    """
+    level = tl.sum(g, 0) * (1.0 / D)
+    slope = tl.sum(g * normal, 0) * (1.0 / D)
+    return (g - level - normal * slope) * scale
+
+
+@triton.jit
+def store_parts(sums, program, first, second, third, column, D: tl.constexpr):
+    """A program's parts (WIDTH,) of three sums over rows, into (programs, 3, D)."""
+    own = sums + program * (3 * D) + column
+    tl.store(own, first, mask=column < D)
+    tl.store(own + D, second, mask=column < D)
+    tl.store(own + 2 * D, third, mask=column < D)
+
+
+@triton.jit
+def _row_of_both(grad, total, row, n_rows, column, D: tl.constexpr):
+    """A row of two matrices (n_rows, D), as they are stored; zeros past the last row."""
+    row = tl.cast(row, tl.int64)
+    inside = column < tl.where(row < n_rows, D, 0)
+    start = row * D
+    g = tl.load(grad + start + column, mask=inside, other=0.0)
+    return g, tl.load(total + start + column, mask=inside, other=0.0)
 
 
 @triton.jit(do_not_specialize=VARYING)
 def _backward_kernel(
     grad,  # IN (n, D)
     total,  # IN (n, D)
-    weight,  # IN (D,)
-    means,  # IN float32 (n,)
-    scales,  # IN float32 (n,)
-    seeds,  # IN int64 (1,)
+    vectors,  # IN (3, D): the norm's weight is the middle one
+    moments,  # IN float32 (2, n)
+    seeds,  # IN int64 (at least place + 1,)
     to_change,  # OUT (n, D)
     to_states,  # OUT (n, D)
-    to_weight,  # OUT float32 (programs, D): a part of the sum from each
-    to_bias,  # OUT float32 (programs, D)
+    sums,  # OUT float32 (programs, 3, D): a part from each; of `to_change`, weight, bias
     n_rows,
+    place,
     p,
     D: tl.constexpr,
     WIDTH: tl.constexpr,
-    ROWS: tl.constexpr,
     DROPOUT: tl.constexpr,
 ):
     program, n_programs = tl.program_id(0), tl.num_programs(0)
     column = tl.arange(0, WIDTH)
     real = column < D
-    w = tl.load(weight + column, mask=real, other=0.0).to(tl.float32)
+    w = tl.load(vectors + D + column, mask=real, other=0.0).to(tl.float32)
+    key = tl.load(seeds + place).to(tl.uint32)
+    of_change = tl.zeros((WIDTH,), tl.float32)
     of_weight = tl.zeros((WIDTH,), tl.float32)
     of_bias = tl.zeros((WIDTH,), tl.float32)
-    for first in range(program * ROWS, n_rows, n_programs * ROWS):
-        row = first + tl.arange(0, ROWS)
-        there = row < n_rows
-        inside = there[:, None] & real[None, :]
-        cell = row[:, None].to(tl.int64) * D + column[None, :]
-        g = tl.load(grad + cell, mask=inside, other=0.0).to(tl.float32)
-        x = tl.load(total + cell, mask=inside, other=0.0).to(tl.float32)
-        mean = tl.load(means + row, mask=there, other=0.0)
-        scale = tl.load(scales + row, mask=there, other=0.0)
-        normal = tl.where(inside, (x - mean[:, None]) * scale[:, None], 0.0)
-        of_weight += tl.sum(g * normal, 0)
-        of_bias += tl.sum(g, 0)
-        g = g * w[None, :]
-        level = tl.sum(g, 1) / D  # (ROWS,)
-        slope = tl.sum(g * normal, 1) / D  # (ROWS,)
-        g = (g - level[:, None] - normal * slope[:, None]) * scale[:, None]
-        tl.store(to_states + cell, g.to(to_states.dtype.element_ty), mask=inside)
+    next_g, next_x = _row_of_both(grad, total, program, n_rows, column, D)
+    for row in range(program, n_rows, n_programs):
+        g, x = next_g.to(tl.float32), next_x.to(tl.float32)  # (WIDTH,) each
+        # The next row is on its way while this one is worked on.
+        next_g, next_x = _row_of_both(grad, total, row + n_programs, n_rows, column, D)
+        mean, scale = tl.load(moments + row), tl.load(moments + n_rows + row)
+        normal = (x - mean) * scale
+        of_weight += g * normal
+        of_bias += g
+        g = norm_slope(g * w, normal, scale, D)
+        start = tl.cast(row, tl.int64) * D
+        tl.store(to_states + start + column, g.to(to_states.dtype.element_ty), mask=real)
         if DROPOUT:
-            g = tl.where(kept(tl.load(seeds).to(tl.uint32), cell, p), g / (1.0 - p), 0.0)
-        tl.store(to_change + cell, g.to(to_change.dtype.element_ty), mask=inside)
-    own = program * D + column
-    tl.store(to_weight + own, of_weight, mask=real)
-    tl.store(to_bias + own, of_bias, mask=real)
+            cell = start.to(tl.uint32) + column.to(tl.uint32)
+            g = tl.where(kept(key, cell, p), g * (1.0 / (1.0 - p)), 0.0)
+        tl.store(to_change + start + column, g.to(to_change.dtype.element_ty), mask=real)
+        of_change += g
+    store_parts(sums, program, of_change, of_weight, of_bias, column, D)
 
 
-class _DroppedSumNorm(Function):
-    """See `dropped_sum_norm`."""
+class Normed(NamedTuple):
+    """What the forward pass gives, and what of it the backward pass needs."""
 
-    @staticmethod
-    def forward(
-        ctx: Any,
-        change: Tensor,
-        states: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        seeds: Tensor,
-        epsilon: float,
-        p: float,
-    ) -> Tensor:
-        change, states = change.contiguous(), states.contiguous()
-        n_rows, dim = states.shape
-        total, out = torch.empty_like(states), torch.empty_like(states)
-        means = torch.empty(n_rows, dtype=torch.float32, device=states.device)
-        scales = torch.empty_like(means)
-        ctx.p, ctx.tile = p, _tile(dim)
-        if n_rows:
-            _forward_kernel[(triton.cdiv(n_rows, ctx.tile["ROWS"]),)](
-                change, states, weight, bias, seeds, total, out, means, scales,
-                n_rows, epsilon, p, **ctx.tile, DROPOUT=p > 0,
-            )  # fmt: skip
-        ctx.save_for_backward(total, weight, means, scales, seeds)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        total, weight, means, scales, seeds = ctx.saved_tensors
-        n_rows, dim = total.shape
-        to_change, to_states = torch.empty_like(total), torch.empty_like(total)
-        n_programs = max(1, min(PROGRAMS, triton.cdiv(n_rows, ctx.tile["ROWS"])))
-        parts = torch.empty((2, n_programs, dim), dtype=torch.float32, device=total.device)
-        _backward_kernel[(n_programs,)](
-            grads[0].contiguous(), total, weight, means, scales, seeds,
-            to_change, to_states, parts[0], parts[1],
-            n_rows, ctx.p, **ctx.tile, DROPOUT=ctx.p > 0,
-        )  # fmt: skip
-        to_weight, to_bias = parts.sum(dim=1).to(weight.dtype)  # (D,) each
-        return to_change, to_states, to_weight, to_bias, None, None, None
+    out: Tensor  # (n, D)
+    total: Tensor  # (n, D), what was normalised
+    moments: Tensor  # float32 (2, n): its means, and what scaled it
 
 
-def dropped_sum_norm(
-    change: Tensor,
-    states: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    seeds: Tensor,
-    *,
-    epsilon: float,
-    p: float,
-) -> Tensor:
+def norm_forward(
+    change: Tensor, states: Tensor, vectors: Tensor, *, epsilon: float, draw: Draw
+) -> Normed:
     """``layer_norm(states + dropout(change))``.
 
     Parameters
     ----------
-    change, states : (n, D), of one type
-    weight, bias : (D,)
-    seeds : int64 tensor (1,)
-        Of the dropout; on the device.
+    change, states : (n, D), contiguous and of one type
+    vectors : (3, D)
+        See `FlatLayer`; the first of them is not read.
     epsilon : float
-    p : float
-        Share of `change` that is dropped.
+    draw : Draw
+        Which values of `change` are dropped.
     """
-    result: Tensor = _DroppedSumNorm.apply(change, states, weight, bias, seeds, epsilon, p)
-    return result
+    n_rows, dim = states.shape
+    made = Normed(
+        torch.empty_like(states),
+        torch.empty_like(states),
+        torch.empty((2, n_rows), dtype=torch.float32, device=states.device),
+    )
+    tile = forward_tile(dim)
+    if n_rows:
+        _forward_kernel[(triton.cdiv(n_rows, tile["ROWS"]),)](
+            change, states, vectors, draw.seeds, made.total, made.out, made.moments,
+            n_rows, draw.place, epsilon, draw.p, **tile, DROPOUT=draw.p > 0,
+        )  # fmt: skip
+    return made
 
 
-def _tile(dim: int) -> dict[str, int]:
+def norm_backward(
+    grad: Tensor, made: Normed, vectors: Tensor, *, draw: Draw, sums: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients (n, D) of `change` and `states`, given that of the output.
+
+    `sums` is OUT float32 (3, D): the gradient of `change` summed over rows, which is that of a bias
+    added to it, and those of the norm's weight and bias.
+    """
+    n_rows, dim = made.total.shape
+    to_change, to_states = torch.empty_like(made.total), torch.empty_like(made.total)
+    tile = row_tile(dim)
+    n_programs = max(1, min(PROGRAMS, n_rows))
+    parts = torch.empty((n_programs, 3, dim), dtype=torch.float32, device=grad.device)
+    _backward_kernel[(n_programs,)](
+        grad, made.total, vectors, made.moments, draw.seeds, to_change, to_states, parts,
+        n_rows, draw.place, draw.p, **tile, DROPOUT=draw.p > 0,
+    )  # fmt: skip
+    torch.sum(parts, 0, out=sums)
+    return to_change, to_states
+
+
+def forward_tile(dim: int) -> dict[str, int]:
+    """Constants of the forward kernel."""
     width = triton.next_power_of_2(dim)
     return {"D": dim, "WIDTH": width, "ROWS": max(1, CELLS // width)}
+
+
+def row_tile(dim: int) -> dict[str, int]:
+    """Constants of a kernel that does one row at a time, and its warps."""
+    width = triton.next_power_of_2(dim)
+    return {"D": dim, "WIDTH": width, "num_warps": max(1, width // WARP_WIDTH)}

@@ -10,8 +10,19 @@ be kept.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import triton
 import triton.language as tl
+from torch import Tensor
+
+
+class Draw(NamedTuple):
+    """What is dropped: a share of values, by one of the seeds that lie on the device."""
+
+    seeds: Tensor  # int64 (n,), drawn there, so that the host never waits
+    place: int  # of the seed among them
+    p: float  # share of values set to zero; 0 outside training
 
 
 @triton.jit
@@ -36,7 +47,10 @@ def kept(key, cell, p):
     ----------
     key : uint32 ()
     cell : integer block, no number twice
-    p : float32 ()
+    p : float32 (), below 1
     """
-    # 24 bits are a float32's precision.
-    return (_mixed(key + cell.to(tl.uint32) * 0x9E3779B1) >> 8).to(tl.float32) >= p * 16777216.0
+    x = key + cell.to(tl.uint32) * 0x9E3779B1
+    x = (x ^ (x >> 16)) * 0x7FEB352D
+    x = (x ^ (x >> 15)) * 0x846CA68B
+    # Compared as they are: the upper bits decide, and those are mixed.
+    return x >= tl.cast(p * 4294967296.0, tl.uint32)

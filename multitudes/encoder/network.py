@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from multitudes.encoder.centroids import Centroids
 from multitudes.encoder.free_vectors import FreeVectors
 from multitudes.encoder.loss_config import LossConfig
 from multitudes.encoder.losses.multi_objective import multi_objective_loss
-from multitudes.encoder.losses.targets import make_targets
+from multitudes.encoder.losses.targets import Targets, draw_positives, known_pairs
 from multitudes.encoder.prototype_config import SOURCES
 from multitudes.encoder.prototypes import PrototypeNetwork
 from multitudes.encoder.sampling.batch import Batch
@@ -41,8 +41,8 @@ class StepInput:
         Columns of the drawn positives; -1 where an instance has fewer.
     known_rows, known_columns : int64 tensors (k,)
         Every known positive pair.
-    seed : int
-        Of what the step itself draws.
+    label_positives : int64 tensor (m, 1)
+        Row of an instance drawn for each label; -1 where it has none.
     """
 
     tokens: PackedTokens
@@ -51,7 +51,7 @@ class StepInput:
     positives: Tensor
     known_rows: Tensor
     known_columns: Tensor
-    seed: int
+    label_positives: Tensor
 
 
 def put_on_device(
@@ -63,25 +63,47 @@ def put_on_device(
     max_length: int | None,
     seed: int,
 ) -> StepInput:
-    """A batch with its texts, on its way to the device; the host does not wait for it."""
+    """A batch with its texts, on its way to the device; the host does not wait for it.
+
+    What can be drawn before the step is drawn here, which a thread does beside training; `seed` is
+    the step's own.
+    """
     rows = joined(instance_tokens.take(batch.instances), label_tokens.take(batch.labels))
     on_gpu = device.type == "cuda"
 
-    def moved(array: IntArray) -> Tensor:
-        tensor = torch.from_numpy(np.ascontiguousarray(array))
-        return tensor.pin_memory().to(device, non_blocking=True) if on_gpu else tensor.to(device)
-
+    drawn = draw_positives(
+        torch.from_numpy(batch.known_columns),
+        torch.from_numpy(batch.known_rows),
+        n_rows=len(batch.labels),
+        seed=seed,
+    )  # (m, 1)
+    arrays = (
+        batch.instances, batch.labels, batch.positives, batch.known_rows, batch.known_columns,
+        drawn.numpy(),
+    )  # fmt: skip
+    instances, labels, positives, known_rows, known_columns, label_positives = _moved(
+        arrays, device
+    )
     return StepInput(
         tokens=pack(
             rows, device=device, round_up_to=ROUND_UP_TO if on_gpu else 1, max_length=max_length
         ),
-        instances=moved(batch.instances),
-        labels=moved(batch.labels),
-        positives=moved(batch.positives),
-        known_rows=moved(batch.known_rows),
-        known_columns=moved(batch.known_columns),
-        seed=seed,
+        instances=instances,
+        labels=labels,
+        positives=positives,
+        known_rows=known_rows,
+        known_columns=known_columns,
+        label_positives=label_positives,
     )
+
+
+def _moved(arrays: Sequence[IntArray], device: torch.device) -> list[Tensor]:
+    """Arrays on a device as int64 tensors, in one copy."""
+    together = torch.from_numpy(np.concatenate([array.ravel() for array in arrays]))
+    if device.type == "cuda":  # pinned memory lets the copy run beside the device's work
+        together = together.pin_memory()
+    parts = torch.split(together.to(device, non_blocking=True), [a.size for a in arrays])
+    return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
 
 class Sources(NamedTuple):
@@ -139,13 +161,10 @@ class PrimeNetwork(nn.Module):
         if self.has_text is not None:
             # Nothing is to be learned from the embedding of no text, which many labels may share.
             texts = torch.where(self.has_text[batch.labels].unsqueeze(1), texts, prototypes)
-        targets = make_targets(
-            batch.positives,
-            batch.known_rows,
-            batch.known_columns,
-            n_labels=len(batch.labels),
-            seed=batch.seed,
-        )
+        known = known_pairs(
+            batch.known_rows, batch.known_columns, shape=(len(batch.instances), len(batch.labels))
+        )  # (b, m)
+        targets = Targets(batch.positives, known, batch.label_positives)
         terms = multi_objective_loss(instances, texts, prototypes, targets, config=self.loss)
         if self.centroids is not None and self.prototypes.config.centroids == "momentum":
             self.centroids.update(batch.labels, instances, batch.known_rows, batch.known_columns)

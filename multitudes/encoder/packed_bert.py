@@ -1,8 +1,10 @@
 """The forward pass of a BERT encoder over packed texts: no padding between them.
 
 The parameters stay those of the transformers module, so that it trains, saves and loads as ever;
-only the way through them is ours. Linear layers see one row per real token. Attention runs per
-text: in a Triton kernel on CUDA for short texts, padded through PyTorch's own elsewhere.
+only the way through them is ours. Linear layers see one row per real token. There are two ways, and
+`packed_bert_forward` chooses: on CUDA, for short texts, layers whose gradient is written out and
+whose attention is a Triton kernel (`packed_layer`); elsewhere, and under torch.compile, layers of
+plain operations.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from multitudes.encoder.behind_attention import (
     TailWeights,
@@ -26,8 +29,8 @@ SUPPORTED = ("BertModel",)
 class LayerWeights(NamedTuple):
     """The parameters of one layer, in the type to compute in."""
 
-    qkv: torch.Tensor  # (3 d, d)
-    qkv_bias: torch.Tensor  # (3 d,)
+    qkv: Tensor  # (3 d, d)
+    qkv_bias: Tensor  # (3 d,)
     tail: TailWeights
 
 
@@ -56,9 +59,7 @@ def supports_packed(model: torch.nn.Module) -> bool:
     )
 
 
-def packed_bert_forward(
-    model: Any, packed: PackedTokens, *, compiled: bool = False
-) -> torch.Tensor:
+def packed_bert_forward(model: Any, packed: PackedTokens, *, compiled: bool = False) -> Tensor:
     """Token states (n_tokens, d) of a packed batch; those of filling mean nothing.
 
     `compiled` is for training: outside of it there are too few batches to make up for the start.
@@ -77,12 +78,33 @@ def packed_bert_forward(
         compiled=compiled and model.training,
     )
     with torch.autocast(device.type, enabled=False):
-        states = _embed(model.embeddings, packed, shape).to(kind)  # (n_tokens, d)
-        # Of attention's dropout, and of the two behind it.
-        seeds = torch.randint(2**31, (config.num_hidden_layers, 3), device=device)
+        if shape.in_triton and not (shape.compiled or torch.compiler.is_compiling()):
+            return _written_out(model, packed, kind, shape)
+        states = plain_embedding(model.embeddings, packed, shape).to(kind)  # (n_tokens, d)
+        # Of attention's dropout.
+        seeds = torch.randint(2**31, (config.num_hidden_layers, 1), device=device)
         for i, module in enumerate(model.encoder.layer):
             states = bert_layer(states, _weights(module, kind), packed, seeds[i], shape)
     return states
+
+
+def _written_out(model: Any, packed: PackedTokens, kind: torch.dtype, shape: Shape) -> Tensor:
+    # Imported here: Triton exists only beside a CUDA build of torch.
+    from multitudes.encoder.device_embedding import device_embedding
+    from multitudes.encoder.device_random import Draw
+    from multitudes.encoder.packed_layer import packed_layers
+
+    modules = model.encoder.layer
+    # Of three dropouts in each layer, and of that of the embeddings.
+    seeds = torch.randint(2**31, (3 * len(modules) + 1,), device=packed.ids.device)
+    states = device_embedding(
+        model.embeddings,
+        packed,
+        kind=kind,
+        epsilon=shape.epsilon,
+        draw=Draw(seeds, 3 * len(modules), shape.dropout),
+    )  # (n_tokens, d)
+    return packed_layers(states, modules, packed, seeds, shape)
 
 
 def _compute_type(model: Any, device: torch.device) -> torch.dtype:
@@ -98,7 +120,8 @@ def _in_triton(device: torch.device, kind: torch.dtype, config: Any, max_length:
     return runs_triton(device) and kind != torch.float64 and fits
 
 
-def _embed(embeddings: Any, packed: PackedTokens, shape: Shape) -> torch.Tensor:
+def plain_embedding(embeddings: Any, packed: PackedTokens, shape: Shape) -> Tensor:
+    """Token states (n_tokens, d) before the first layer, by operations of torch."""
     words = embeddings.word_embeddings(packed.ids)  # (n_tokens, d)
     places = embeddings.position_embeddings(packed.positions)
     states = words + places + embeddings.token_type_embeddings.weight[0]
@@ -129,12 +152,12 @@ def _weights(module: Any, kind: torch.dtype) -> LayerWeights:
 
 
 def bert_layer(
-    states: torch.Tensor,
+    states: Tensor,
     weights: LayerWeights,
     packed: PackedTokens,
-    seeds: torch.Tensor,
+    seeds: Tensor,
     shape: Shape,
-) -> torch.Tensor:
+) -> Tensor:
     """One post-norm layer over (n_tokens, d) states."""
     size = states.shape[1]
     qkv = F.linear(states, weights.qkv, weights.qkv_bias)  # (n_tokens, 3 d)
@@ -147,7 +170,7 @@ def bert_layer(
             qkv,
             packed.offsets,
             packed.by_length,
-            seeds[:1],
+            seeds,
             list(packed.tile_counts),
             shape.attention_dropout,
         )
@@ -155,14 +178,13 @@ def bert_layer(
         mixed = padded_attention(qkv, len(packed), packed.texts, packed.positions, shape)
     mixed = mixed.flatten(1)  # (n_tokens, d)
     given = (states, mixed, weights.tail, shape.epsilon, shape.dropout)
-    if shape.compiled:
-        return compiled_behind_attention(*given)  # (n_tokens, d)
-    return behind_attention(*given, seeds[1:] if shape.in_triton else None)  # (n_tokens, d)
+    behind = compiled_behind_attention if shape.compiled else behind_attention
+    return behind(*given)  # (n_tokens, d)
 
 
 def padded_attention(
-    qkv: torch.Tensor, n_texts: int, texts: torch.Tensor, positions: torch.Tensor, shape: Shape
-) -> torch.Tensor:
+    qkv: Tensor, n_texts: int, texts: Tensor, positions: Tensor, shape: Shape
+) -> Tensor:
     """Attention (n_tokens, n_heads, head_size) per text, padded for the time it takes."""
     length = max(shape.max_length, 1)
     # Filling is a text of its own, the last; all its tokens land on one place, and mean nothing.

@@ -9,15 +9,15 @@ lengths, a title's and a page's, so each size of tile is a launch of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 
-from multitudes.encoder.device_random import kept, key_of
-from multitudes.encoder.tokens import TILES
+from multitudes.encoder.device_random import Draw, kept, key_of
+from multitudes.encoder.tokens import TILES, PackedTokens
 
 # Fewer warps spill registers, more leave them idle (ptxas -v for sm_90).
 WARPS = {16: 1, 32: 1, 64: 4, 128: 8}
@@ -29,7 +29,7 @@ def _weights(q, k, rows, n, scale):
     products = tl.dot(q, tl.trans(k)) * scale  # (BLOCK, BLOCK) float32
     products = tl.where(rows[None, :] < n, products, -1e30)
     unscaled = tl.exp(products - tl.max(products, 1)[:, None])
-    return unscaled / tl.sum(unscaled, 1)[:, None]
+    return unscaled * (1.0 / tl.sum(unscaled, 1))[:, None]
 
 
 @triton.jit
@@ -43,7 +43,7 @@ def _clear_filling(out, start, n_tokens, row_size, column, D: tl.constexpr, BLOC
 
 
 # Sizes that change from batch to batch: a kernel must not be compiled anew for each kind of them.
-VARYING = ("first", "n_own", "n_texts", "n_tokens")
+VARYING = ("first", "n_own", "n_texts", "n_tokens", "place")
 
 
 @triton.jit(do_not_specialize=VARYING)
@@ -52,11 +52,12 @@ def _forward_kernel(
     out,  # OUT (n_tokens, H, D)
     offsets,  # IN int32 (n_texts + 1,)
     by_length,  # IN int32 (n_texts,)
-    seeds,  # IN int64 (1,)
+    seeds,  # IN int64 (at least place + 1,)
     first,  # in by_length, of the texts of this tile
     n_own,  # texts of this tile
     n_texts,
     n_tokens,
+    place,  # of the seed
     scale,
     p,
     H: tl.constexpr,
@@ -64,12 +65,12 @@ def _forward_kernel(
     BLOCK: tl.constexpr,
     DROPOUT: tl.constexpr,
 ):
-    head, place = tl.program_id(0), tl.program_id(1)
-    if place == n_own:
+    head, number = tl.program_id(0), tl.program_id(1)
+    if number == n_own:
         start = tl.load(offsets + n_texts)
         _clear_filling(out, start, n_tokens, H * D, head * D, D, BLOCK)
     else:
-        text = tl.load(by_length + first + place)
+        text = tl.load(by_length + first + number)
         start = tl.load(offsets + text)
         n = tl.load(offsets + text + 1) - start
         rows, dims = tl.arange(0, BLOCK), tl.arange(0, D)
@@ -82,8 +83,8 @@ def _forward_kernel(
         weights = _weights(q, k, rows, n, scale)
         if DROPOUT:
             cell = rows[:, None] * BLOCK + rows[None, :]
-            stays = kept(key_of(tl.load(seeds), text * H + head), cell, p)
-            weights = tl.where(stays, weights / (1.0 - p), 0.0)
+            stays = kept(key_of(tl.load(seeds + place), text * H + head), cell, p)
+            weights = tl.where(stays, weights * (1.0 / (1.0 - p)), 0.0)
         result = tl.dot(weights.to(v.dtype), v)
         target = out + tokens * (H * D) + head * D + dims[None, :]
         tl.store(target, result.to(out.dtype.element_ty), mask=inside)
@@ -96,11 +97,12 @@ def _backward_kernel(
     grad_qkv,  # OUT (n_tokens, 3, H, D)
     offsets,  # IN int32 (n_texts + 1,)
     by_length,  # IN int32 (n_texts,)
-    seeds,  # IN int64 (1,)
+    seeds,  # IN int64 (at least place + 1,)
     first,  # in by_length, of the texts of this tile
     n_own,  # texts of this tile
     n_texts,
     n_tokens,
+    place,  # of the seed
     scale,
     p,
     H: tl.constexpr,
@@ -108,14 +110,14 @@ def _backward_kernel(
     BLOCK: tl.constexpr,
     DROPOUT: tl.constexpr,
 ):
-    head, place = tl.program_id(0), tl.program_id(1)
-    if place == n_own:
+    head, number = tl.program_id(0), tl.program_id(1)
+    if number == n_own:
         start = tl.load(offsets + n_texts)
         for part in tl.static_range(3):
             column = (part * H + head) * D
             _clear_filling(grad_qkv, start, n_tokens, 3 * H * D, column, D, BLOCK)
     else:
-        text = tl.load(by_length + first + place)
+        text = tl.load(by_length + first + number)
         start = tl.load(offsets + text)
         n = tl.load(offsets + text + 1) - start
         rows, dims = tl.arange(0, BLOCK), tl.arange(0, D)
@@ -132,9 +134,9 @@ def _backward_kernel(
         used = weights
         if DROPOUT:
             cell = rows[:, None] * BLOCK + rows[None, :]
-            stays = kept(key_of(tl.load(seeds), text * H + head), cell, p)
-            used = tl.where(stays, weights / (1.0 - p), 0.0)
-            grad_weights = tl.where(stays, grad_weights / (1.0 - p), 0.0)
+            stays = kept(key_of(tl.load(seeds + place), text * H + head), cell, p)
+            used = tl.where(stays, weights * (1.0 / (1.0 - p)), 0.0)
+            grad_weights = tl.where(stays, grad_weights * (1.0 / (1.0 - p)), 0.0)
         grad_v = tl.dot(tl.trans(used.to(g.dtype)), g)
         mean = tl.sum(weights * grad_weights, 1)[:, None]
         grad_products = (weights * (grad_weights - mean) * scale).to(q.dtype)
@@ -146,28 +148,32 @@ def _backward_kernel(
         tl.store(grad_qkv + where + 2 * H * D, grad_v.to(kind), mask=inside)
 
 
-def _launch(kernel: Any, tensors: list[torch.Tensor], tile_counts: list[int], p: float) -> None:
+def _launch(
+    kernel: Any, tensors: list[torch.Tensor], tile_counts: Sequence[int], draw: Draw
+) -> None:
     """Run one of the two kernels over all texts and heads; `tensors` are its first arguments."""
-    qkv, offsets = tensors[0], tensors[-3]
+    qkv, offsets = tensors[0], tensors[-2]
     n_tokens, _, n_heads, head_size = qkv.shape
     for block, first, n_own, is_last in _tiles(tile_counts):
         kernel[(n_heads, n_own + is_last)](
             *tensors,
+            draw.seeds,
             first,
             n_own,
             offsets.shape[0] - 1,
             n_tokens,
+            draw.place,
             head_size**-0.5,
-            p,
+            draw.p,
             H=n_heads,
             D=head_size,
             BLOCK=block,
-            DROPOUT=p > 0,
+            DROPOUT=draw.p > 0,
             num_warps=WARPS[block],
         )
 
 
-def _tiles(counts: list[int]) -> Iterator[tuple[int, int, int, bool]]:
+def _tiles(counts: Sequence[int]) -> Iterator[tuple[int, int, int, bool]]:
     """Each tile that has texts: its size, its first text, how many, whether it is the last one.
 
     The last one clears the filling too; without any text the smallest does.
@@ -175,6 +181,23 @@ def _tiles(counts: list[int]) -> Iterator[tuple[int, int, int, bool]]:
     used = [i for i, n in enumerate(counts) if n] or [0]
     for i in used:
         yield TILES[i], sum(counts[:i]), counts[i], i == used[-1]
+
+
+def attention_forward(qkv: torch.Tensor, packed: PackedTokens, draw: Draw) -> torch.Tensor:
+    """What `short_attention` does, for those who write out their gradient themselves."""
+    out = torch.empty_like(qkv[:, 0])
+    _launch(_forward_kernel, [qkv, out, packed.offsets, packed.by_length], packed.tile_counts, draw)
+    return out
+
+
+def attention_backward(
+    qkv: torch.Tensor, grad_out: torch.Tensor, packed: PackedTokens, draw: Draw
+) -> torch.Tensor:
+    """The gradient of `qkv`, (n_tokens, 3, n_heads, head_size), given that of the output."""
+    grad_qkv = torch.empty_like(qkv)
+    tensors = [qkv, grad_out, grad_qkv, packed.offsets, packed.by_length]
+    _launch(_backward_kernel, tensors, packed.tile_counts, draw)
+    return grad_qkv
 
 
 @torch.library.custom_op("multitudes::short_attention", mutates_args=())
@@ -186,7 +209,7 @@ def short_attention(
     tile_counts: list[int],
     dropout: float,
 ) -> torch.Tensor:
-    """Self-attention of every text of a packed batch.
+    """Self-attention of every text of a packed batch, as an operation torch can compile around.
 
     Parameters
     ----------
@@ -207,7 +230,7 @@ def short_attention(
         Zero for filling behind the last text.
     """
     out = torch.empty_like(qkv[:, 0])
-    _launch(_forward_kernel, [qkv, out, offsets, by_length, seeds], tile_counts, dropout)
+    _launch(_forward_kernel, [qkv, out, offsets, by_length], tile_counts, Draw(seeds, 0, dropout))
     return out
 
 
@@ -222,8 +245,8 @@ def _backward(
     dropout: float,
 ) -> torch.Tensor:
     grad_qkv = torch.empty_like(qkv)
-    tensors = [qkv, grad_out.contiguous(), grad_qkv, offsets, by_length, seeds]
-    _launch(_backward_kernel, tensors, tile_counts, dropout)
+    tensors = [qkv, grad_out.contiguous(), grad_qkv, offsets, by_length]
+    _launch(_backward_kernel, tensors, tile_counts, Draw(seeds, 0, dropout))
     return grad_qkv
 
 

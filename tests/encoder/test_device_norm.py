@@ -10,59 +10,56 @@ CHECK = """
 import torch
 import torch.nn.functional as F
 from multitudes.encoder import device_norm
+from multitudes.encoder.device_random import Draw
 
 device_norm.CELLS, device_norm.PROGRAMS = 256, 2  # several tiles, and several of them a program
 torch.manual_seed(0)
 n, dim, epsilon = {n}, {dim}, 1e-5
 change, states = torch.randn(n, dim), torch.randn(n, dim)
-weight, bias, upon = 1 + torch.randn(dim), torch.randn(dim), torch.randn(n, dim)
+vectors, upon = 1 + torch.randn(3, dim), torch.randn(n, dim)
 
-def norm(change, states, weight, bias, p, seed=3):
-    seeds = torch.tensor([seed])
-    return device_norm.dropped_sum_norm(
-        change, states, weight, bias, seeds, epsilon=epsilon, p=p
-    )
+def norm(change, states, vectors, p, seed=3):
+    draw = Draw(torch.tensor([0, seed]), 1, p)
+    made = device_norm.norm_forward(change, states, vectors, epsilon=epsilon, draw=draw)
+    sums = torch.empty(3, dim)
+    return made.out, *device_norm.norm_backward(upon, made, vectors, draw=draw, sums=sums), sums
 
-def gradients(run):
-    inputs = [part.clone().requires_grad_() for part in (change, states, weight, bias)]
-    out = run(*inputs)
-    return out, torch.autograd.grad((out * upon).sum(), inputs)
+def plain(change, states, vectors, mask=1.0):
+    inputs = [part.clone().requires_grad_() for part in (change, states, vectors)]
+    change, states, (before, weight, bias) = inputs
+    change = (change + (before - before.detach())) * mask  # a bias of no effect: its gradient
+    out = F.layer_norm(states + change, (dim,), weight, bias, epsilon)
+    return out, *torch.autograd.grad((out * upon).sum(), inputs)
 
-def plain(change, states, weight, bias):
-    return F.layer_norm(states + change, (dim,), weight, bias, epsilon)
+def assert_same(found, expected):
+    torch.testing.assert_close(found[0], expected[0], atol=1e-5, rtol=1e-4)
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
 
-found, expected = gradients(lambda *given: norm(*given, 0.0)), gradients(plain)
-torch.testing.assert_close(found[0], expected[0], atol=1e-5, rtol=1e-4)
-for one, other in zip(found[1], expected[1], strict=True):
-    torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+assert_same(norm(change, states, vectors, 0.0), plain(change, states, vectors))
 
 # What is dropped: seen where the change is large and the rest is nothing.
 p = 0.3
-zeros, ones = torch.zeros(n, dim), torch.ones(dim)
-stays = norm(torch.arange(dim) + torch.ones(n, dim), zeros, ones, 0 * ones, p)
-lowest = stays.min(dim=1, keepdim=True).values
-mask = (stays > lowest + 1e-6).float()
+zeros, level = torch.zeros(n, dim), torch.tensor([[0.0], [1.0], [0.0]]).expand(3, dim)
+stays, *_ = norm(torch.arange(dim) + torch.ones(n, dim), zeros, level.contiguous(), p)
+mask = (stays > stays.min(dim=1, keepdim=True).values + 1e-6).float()
 assert 0 < 1 - mask.mean() < 0.6
-def dropped(change, states, weight, bias):
-    return plain(change * mask / (1 - p), states, weight, bias)
-
-found, expected = gradients(lambda *given: norm(*given, p)), gradients(dropped)
-torch.testing.assert_close(found[0], expected[0], atol=1e-5, rtol=1e-4)
-for one, other in zip(found[1], expected[1], strict=True):
-    torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
-assert not torch.equal(norm(change, states, weight, bias, p, seed=4), found[0])
+dropped = norm(change, states, vectors, p)
+assert_same(dropped, plain(change, states, vectors, mask / (1 - p)))
+assert not torch.equal(norm(change, states, vectors, p, seed=4)[0], dropped[0])
 """
 
 NOTHING = """
 import torch
-from multitudes.encoder.device_norm import dropped_sum_norm
+from multitudes.encoder.device_norm import norm_backward, norm_forward
+from multitudes.encoder.device_random import Draw
 
-none = torch.zeros(0, 6, requires_grad=True)
-weight = torch.ones(6, requires_grad=True)
-out = dropped_sum_norm(none, none, weight, weight, torch.tensor([1]), epsilon=1e-5, p=0.1)
-assert out.shape == (0, 6)
-out.sum().backward()
-assert weight.grad.tolist() == [0] * 6
+none, vectors, sums = torch.zeros(0, 6), torch.ones(3, 6), torch.ones(3, 6)
+draw = Draw(torch.tensor([1]), 0, 0.1)
+made = norm_forward(none, none, vectors, epsilon=1e-5, draw=draw)
+assert made.out.shape == (0, 6)
+norm_backward(none, made, vectors, draw=draw, sums=sums)
+assert (sums == 0).all()
 """
 
 
@@ -79,13 +76,18 @@ def test_no_token_at_all():
 def test_the_kernels_compile_for_a_gpu(dim):
     from multitudes.encoder import device_norm
 
-    constants = {**device_norm._tile(dim), "DROPOUT": True}
-    forward = dict.fromkeys(("change", "states", "weight", "bias"), "*bf16")
-    forward |= {"seeds": "*i64", "total": "*bf16", "out": "*bf16", "means": "*fp32"}
-    forward |= {"scales": "*fp32", "n_rows": "i32", "epsilon": "fp32", "p": "fp32"}
-    compile_for_a_gpu(device_norm._forward_kernel, forward, constants)
-    backward = dict.fromkeys(("grad", "total", "weight"), "*bf16")
-    backward |= {"means": "*fp32", "scales": "*fp32", "seeds": "*i64", "to_change": "*bf16"}
-    backward |= {"to_states": "*bf16", "to_weight": "*fp32", "to_bias": "*fp32"}
-    backward |= {"n_rows": "i32", "p": "fp32"}
-    compile_for_a_gpu(device_norm._backward_kernel, backward, constants)
+    others = {"seeds": "*i64", "moments": "*fp32", "n_rows": "i32", "place": "i32", "p": "fp32"}
+    forward = dict.fromkeys(("change", "states", "vectors", "total", "out"), "*bf16")
+    constants = {**device_norm.forward_tile(dim), "DROPOUT": True}
+    compile_for_a_gpu(
+        device_norm._forward_kernel, forward | others | {"epsilon": "fp32"}, constants
+    )
+    backward = dict.fromkeys(("grad", "total", "vectors", "to_change", "to_states"), "*bf16")
+    constants = {**device_norm.row_tile(dim), "DROPOUT": True}
+    n_warps = constants.pop("num_warps")
+    compile_for_a_gpu(
+        device_norm._backward_kernel,
+        backward | others | {"sums": "*fp32"},
+        constants,
+        n_warps=n_warps,
+    )

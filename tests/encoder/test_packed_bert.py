@@ -14,8 +14,8 @@ N_HEADS = 2
 def small_bert(seed: int = 0, **changes):
     torch.manual_seed(seed)
     config = transformers.BertConfig(
-        vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=N_HEADS,
-        intermediate_size=48, **{"max_position_embeddings": 40, **changes},
+        vocab_size=50, num_attention_heads=N_HEADS, intermediate_size=48,
+        **{"hidden_size": 32, "max_position_embeddings": 40, "num_hidden_layers": 2, **changes},
     )  # fmt: skip
     return transformers.BertModel(config, add_pooling_layer=False).eval()
 

@@ -96,7 +96,12 @@ def test_dropped_weights_are_a_share_and_unrelated():
 
 @pytest.mark.parametrize("block", [16, 32, 64, 128])
 def test_the_kernels_compile_for_a_gpu(block):
-    from multitudes.encoder.short_attention import VARYING, _backward_kernel, _forward_kernel
+    from multitudes.encoder.short_attention import (
+        VARYING,
+        WARPS,
+        _backward_kernel,
+        _forward_kernel,
+    )
 
     constants = {"H": 12, "D": 32, "BLOCK": block, "DROPOUT": True}
     others = {"offsets": "*i32", "by_length": "*i32", "seeds": "*i64"}
@@ -105,4 +110,5 @@ def test_the_kernels_compile_for_a_gpu(block):
         (_forward_kernel, ("qkv", "out")),
         (_backward_kernel, ("qkv", "grad_out", "grad_qkv")),
     ):
-        compile_for_a_gpu(kernel, dict.fromkeys(names, "*bf16") | others, constants)
+        types = dict.fromkeys(names, "*bf16") | others
+        compile_for_a_gpu(kernel, types, constants, n_warps=WARPS[block])

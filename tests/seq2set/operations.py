@@ -1,5 +1,7 @@
 """Which operations run, and which of them a device would be waited for."""
 
+from collections import Counter
+
 from torch.utils._python_dispatch import TorchDispatchMode
 
 WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "unique_dim", "_unique2"}
@@ -7,12 +9,16 @@ WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "unique_d
 
 
 class Operations(TorchDispatchMode):
-    """Names of all operations, backward ones too."""
+    """Names of all operations and how often each ran, backward ones too."""
 
     def __init__(self):
         super().__init__()
-        self.names = set()
+        self.counts = Counter()
+
+    @property
+    def names(self):
+        return set(self.counts)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.names.add(func.overloadpacket.__name__)
+        self.counts[func.overloadpacket.__name__] += 1
         return func(*args, **(kwargs or {}))

@@ -17,10 +17,8 @@ class Triplets:
 
     Parameters
     ----------
-    positive : float tensor (r, p)
-        Similarity to each positive.
-    negative : float tensor (r, k)
-        Similarity to each negative, in no order.
+    picked : float tensor (r, p + k)
+        Similarity to each positive, then to each negative, in no order.
     has_positive : bool tensor (r, p)
         False where a row has fewer than p positives.
     has_negative : bool tensor (r, k)
@@ -29,11 +27,20 @@ class Triplets:
         Where these similarities stand in their matrix.
     """
 
-    positive: Tensor
-    negative: Tensor
+    picked: Tensor
     has_positive: Tensor
     has_negative: Tensor
     columns: Tensor
+
+    @property
+    def positive(self) -> Tensor:
+        """Similarity (r, p) to each positive."""
+        return self.picked[:, : self.has_positive.shape[1]]
+
+    @property
+    def negative(self) -> Tensor:
+        """Similarity (r, k) to each negative."""
+        return self.picked[:, self.has_positive.shape[1] :]
 
     @property
     def pairs(self) -> tuple[Tensor, Tensor]:
@@ -47,10 +54,8 @@ class Triplets:
 
     def within(self, similarity: Tensor) -> Triplets:
         """The same pairs in another similarity matrix, (r, c)."""
-        n_positives = self.positive.shape[1]
         picked = similarity.gather(1, self.columns)  # (r, p + k)
-        positive, negative = picked[:, :n_positives], picked[:, n_positives:]
-        return Triplets(positive, negative, self.has_positive, self.has_negative, self.columns)
+        return Triplets(picked, self.has_positive, self.has_negative, self.columns)
 
 
 def mine_triplets(
@@ -75,5 +80,4 @@ def mine_triplets(
     # One gather for both kinds: its backward pass writes one (r, c) matrix instead of two.
     columns = torch.cat([positives.clamp(min=0), hardest.indices], dim=1)  # (r, p + k)
     picked = similarity.gather(1, columns)  # (r, p + k)
-    positive, negative = picked[:, : positives.shape[1]], picked[:, positives.shape[1] :]
-    return Triplets(positive, negative, positives >= 0, hardest.values > FAR / 2, columns)
+    return Triplets(picked, positives >= 0, hardest.values > FAR / 2, columns)

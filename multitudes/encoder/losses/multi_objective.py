@@ -36,6 +36,7 @@ from multitudes.encoder.losses.softmax import softmax_loss
 from multitudes.encoder.losses.targets import Targets
 from multitudes.encoder.losses.triplet import fixed_hinge
 from multitudes.encoder.losses.weighting import batch_loss
+from multitudes.encoder.triton_support import runs_triton
 
 DEFAULT = LossConfig()
 HINGES = {"dynamic": dynamic_hinge, "fixed": fixed_hinge, "literal": literal_hinge}
@@ -74,9 +75,7 @@ def multi_objective_loss(
             terms["label_to_query"] = _loss(turned, targets.label_positives, known_turned, config)
         total = torch.stack(list(terms.values())).sum()  # ()
         if triplets is not None and config.regulariser_weight:
-            terms["regulariser"] = compare_spaces(
-                triplets, triplets.within(to_texts), margin=config.regulariser_margin
-            )
+            terms["regulariser"] = _regulariser(triplets, triplets.within(to_texts), config)
             total = total + config.regulariser_weight * terms["regulariser"]
     return {**terms, "loss": total}
 
@@ -99,5 +98,27 @@ def _loss(
         return softmax_loss(similarity, positives, known, config=config)
     if triplets is None:
         triplets = mine_triplets(similarity, positives, known, n_negatives=config.n_negatives)
+    if config.margin != "literal" and _in_triton(triplets):
+        # Imported here: Triton exists only beside a CUDA build of torch.
+        from multitudes.encoder.losses.device_triplets import device_triplet_loss
+
+        return device_triplet_loss(triplets, config)
     hinge = HINGES[config.margin]
     return batch_loss(hinge(*triplets.pairs, config), triplets, config)
+
+
+def _regulariser(prototypes: Triplets, texts: Triplets, config: LossConfig) -> Tensor:
+    """The regulariser () from the same pairs in both spaces."""
+    margin = config.regulariser_margin
+    if _in_triton(texts):
+        from multitudes.encoder.losses.device_regulariser import device_regulariser
+
+        return device_regulariser(prototypes, texts, margin=margin)
+    return compare_spaces(prototypes, texts, margin=margin)
+
+
+def _in_triton(triplets: Triplets) -> bool:
+    """Whether kernels of our own take the place of many small operations."""
+    picked = triplets.picked
+    compiles = torch.compiler.is_compiling()
+    return runs_triton(picked.device) and picked.dtype == torch.float32 and not compiles

@@ -56,12 +56,17 @@ def make_targets(
     n_label_positives : int
         Instances drawn for each label, q.
     """
-    known = positives.new_zeros((len(positives), n_labels), dtype=torch.bool)  # (b, m)
-    known.index_put_((known_rows, known_columns), known.new_ones(()))
+    known = known_pairs(known_rows, known_columns, shape=(len(positives), n_labels))  # (b, m)
     drawn = draw_positives(
         known_columns, known_rows, n_rows=n_labels, n_drawn=n_label_positives, seed=seed
     )  # (m, q)
     return Targets(positives, known, drawn)
+
+
+def known_pairs(rows: Tensor, columns: Tensor, *, shape: tuple[int, int]) -> Tensor:
+    """Bool (b, m): True at the coordinates (k,) of known pairs."""
+    known = rows.new_zeros(shape, dtype=torch.bool)
+    return known.index_put_((rows, columns), known.new_ones(()))
 
 
 def draw_positives(
