@@ -200,5 +200,6 @@ def test_the_same_on_a_gpu(monkeypatch, kind, lengths):
     plain, exact = results(model, packed, kind=kind), results(model, packed)
     for name, value in exact.items():
         off, usual = ((each[name].float() - value).norm() for each in (found, plain))
-        assert off <= 1.5 * usual + 2e-3 * value.norm() + 1e-5, name
+        # 1e-4: in theory a key's bias has no gradient, it is but what rounding leaves
+        assert off <= 1.5 * usual + 2e-3 * value.norm() + 1e-4, name
         assert found[name].dtype == plain[name].dtype
