@@ -9,13 +9,13 @@ the device's memory, and the time of a batch, of one epoch after the first.
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
+from benchmarks.report import finish
 from multitudes.seq2set import BatchConfig, NetworkConfig, OTSeq2Set, SetLossConfig, WordsConfig
 from multitudes.training import TrainingConfig
 
@@ -27,7 +27,7 @@ def main() -> None:
     results = {
         f"transport_weight={weight:g}": measured(given, weight) for weight in given.transport
     }
-    print(json.dumps({"settings": vars(given), **results}))
+    finish("seq2set-large", {"settings": vars(given), **results}, store=given.store)
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -44,6 +44,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--compile", choices=("off", "on", "graphs"), default="off")
     parser.add_argument("--transport", type=float, nargs="+", default=[0.0, 8.0])
+    parser.add_argument("--store", action="store_true", help="in benchmarks/results")
     return parser.parse_args(arguments)
 
 
