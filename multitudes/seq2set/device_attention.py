@@ -7,7 +7,7 @@ but the gradient of keys. Positions of no memory, and so padding, are left out.
 
 What takes time is not reading but waiting for what was read, so that all of a program's reads are
 on their way at once, or those of the next positions while these are worked on; and a short second
-memory adds its few positions, not a program or a pass of its own. `attend` runs once for each label.
+memory adds its few positions, not programs or a pass of its own.
 """
 
 # mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
@@ -307,7 +307,7 @@ def attend_backwards_on_device(
         N_MEMORIES=n_memories,
         ROWS=POSITIONS,
         W=triton.next_power_of_2(w),
-        num_warps=4,
+        num_warps=8,
     )
     _to_query_kernel[(n, triton.cdiv(h, KEY_LANES))](
         to.keys,
