@@ -23,15 +23,16 @@ class Attended(NamedTuple):
     ----------
     keys : (b, m, h)
     values : (b, m, w)
-    bias : (b, n_memories, m)
-        0 where a position belongs to a memory, to one at most; -inf elsewhere.
+    spans : int32 (b, n_memories, 2)
+        Where each memory, one or two, begins and where it ends: its first position, and the one
+        behind its last. Positions outside of all are padding.
     energy : (h,)
         What ``tanh(q + k)`` is multiplied with.
     """
 
     keys: Tensor
     values: Tensor
-    bias: Tensor
+    spans: Tensor
     energy: Tensor
 
 
@@ -60,10 +61,11 @@ def attend(to: Attended, query: Tensor, found: Attention, contexts: Tensor) -> N
         return
     kind = found.energies.dtype
     tanh = torch.tanh(query[:, None].to(kind) + to.keys.to(kind))  # (b, m, h)
-    real = (to.bias == 0).any(dim=1)  # (b, m)
+    bias = bias_of(to.spans, to.keys.shape[1])  # (b, n_memories, m)
+    real = (bias == 0).any(dim=1)  # (b, m)
     found.energies.copy_(torch.where(real, tanh @ to.energy.to(kind), 0.0))
-    found.totals.copy_((found.energies[:, None] + to.bias).logsumexp(dim=2))
-    weights = weights_of(to.bias, found).to(to.values.dtype)  # (b, n_memories, m)
+    found.totals.copy_((found.energies[:, None] + bias).logsumexp(dim=2))
+    weights = weights_of(to.spans, found).to(to.values.dtype)  # (b, n_memories, m)
     contexts.copy_((weights @ to.values).flatten(1))
 
 
@@ -85,11 +87,11 @@ def attend_backwards(
         attend_backwards_on_device(to, query, found, contexts, to_energies, to_query)
         return
     kind = to_energies.dtype
-    n, n_memories, _ = to.bias.shape
+    n, n_memories, _ = to.spans.shape
     of, grad = (part.to(kind).reshape(n, n_memories, -1) for part in contexts)
     mean = (of * grad).sum(dim=2, keepdim=True)  # (b, n_memories, 1)
     to_weights = grad @ to.values.to(kind).transpose(1, 2)  # (b, n_memories, m)
-    to_energies.copy_((weights_of(to.bias, found) * (to_weights - mean)).sum(dim=1))
+    to_energies.copy_((weights_of(to.spans, found) * (to_weights - mean)).sum(dim=1))
     slope = 1 - torch.tanh(query[:, None].to(kind) + to.keys.to(kind)).square()  # (b, m, h)
     to_query.copy_((to_energies[:, None] @ slope)[:, 0] * to.energy)
 
@@ -113,24 +115,42 @@ def gradient_of_keys(to: Attended, queries: Tensor, to_energies: Tensor) -> tupl
     return (to_keys * energy).to(to.keys.dtype), to_energy.to(to.energy.dtype)
 
 
-def gradient_of_values(bias: Tensor, found: Attention, to_contexts: Tensor) -> Tensor:
+def gradient_of_values(spans: Tensor, found: Attention, to_contexts: Tensor) -> Tensor:
     """Gradient (b, m, w) of values, over all steps, in one product.
 
-    Takes bias (b, n_memories, m), found (N, b, ...), to_contexts (N, b, n_memories * w).
+    Takes spans (b, n_memories, 2), found (N, b, ...), to_contexts (N, b, n_memories * w).
     """
     if _on_device(found):
         from multitudes.seq2set.device_values import gradient_of_values_on_device
 
-        return gradient_of_values_on_device(bias, found, to_contexts)
+        return gradient_of_values_on_device(spans, found, to_contexts)
     n_steps, n, n_memories = found.totals.shape
-    weights = weights_of(bias, found).to(to_contexts.dtype)  # (N, b, n_memories, m)
+    weights = weights_of(spans, found).to(to_contexts.dtype)  # (N, b, n_memories, m)
     weights = weights.permute(1, 3, 0, 2).reshape(n, -1, n_steps * n_memories)  # (b, m, N M)
     grads = to_contexts.transpose(0, 1).reshape(n, n_steps * n_memories, -1)  # (b, N M, w)
     return weights @ grads
 
 
-def weights_of(bias: Tensor, found: Attention) -> Tensor:
+def spans_of(bias: Tensor) -> Tensor:
+    """Spans int32 (b, n_memories, 2) of memories whose positions are 0 in bias (b, n_memories, m).
+
+    The positions of each lie side by side.
+    """
+    own = (bias == 0).int()  # (b, n_memories, m)
+    behind = torch.arange(1, bias.shape[2] + 1, dtype=torch.int32, device=bias.device)  # (m,)
+    stop = (own * behind).amax(dim=2)  # (b, n_memories)
+    return torch.stack([stop - own.sum(dim=2, dtype=torch.int32), stop], dim=2)
+
+
+def bias_of(spans: Tensor, m: int) -> Tensor:
+    """Bias (b, n_memories, m) of spans (b, n_memories, 2): 0 within, -inf elsewhere."""
+    position = torch.arange(m, device=spans.device)  # (m,)
+    return ((position >= spans[..., :1]) & (position < spans[..., 1:])).log()
+
+
+def weights_of(spans: Tensor, found: Attention) -> Tensor:
     """Weights (..., b, n_memories, m) of each position."""
+    bias = bias_of(spans, found.energies.shape[-1])  # (b, n_memories, m)
     return torch.exp(found.energies[..., None, :] + bias - found.totals[..., None])
 
 

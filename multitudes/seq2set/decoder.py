@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from multitudes.seq2set.alignment import aligned, aligned_size
 from multitudes.seq2set.attention import SharedAttention
-from multitudes.seq2set.attention_steps import Attended
+from multitudes.seq2set.attention_steps import Attended, spans_of
 from multitudes.seq2set.decoder_loop import Feeding, StepWeights, decoder_loop
 from multitudes.seq2set.global_embedding import GlobalEmbedding
 from multitudes.seq2set.gru_cell import gru_cell
@@ -122,7 +122,7 @@ class Decoder(nn.Module):
         """
         keys = self.attention.keys(values)  # (b, m, hidden)
         if self._loops_at_once and not no_repeat and until is None:
-            to = Attended(keys, values, bias, self.attention.energy.weight[0])
+            to = Attended(keys, values, spans_of(bias), self.attention.energy.weight[0])
             return self._all_steps(to, state, targets)
         now = self.first(state)
         features: list[Tensor] = []

@@ -170,7 +170,7 @@ class _Loop(Function):
             back.step(t)
         to_labels = back.to_labels(fed[:-1], label_mask)
         to_keys, to_energy = gradient_of_keys(to, products[:, :, 3 * back.size :], back.to_energies)
-        to_values = gradient_of_values(to.bias, made.found, back.to_contexts)
+        to_values = gradient_of_values(to.spans, made.found, back.to_contexts)
         to_state = (back.grad + back.later)[0].to(state.dtype)  # (b, h)
         of_weights = (to_labels, *back.to_products())
         return (None, *of_weights, to_keys, to_values, None, to_energy, to_state)
@@ -268,7 +268,7 @@ def _parts(tensors: tuple[Tensor, ...] | list[Tensor]) -> tuple[StepWeights, Att
 def _buffers(weights: StepWeights, to: Attended, n_steps: int) -> _Buffers:
     """Room for all steps."""
     size, dim = weights.state.shape[1], weights.labels.shape[1]
-    n, n_memories, m = to.bias.shape
+    (n, n_memories, _), m = to.spans.shape, to.keys.shape[1]
     end = size + weights.input.shape[1]
     full = weights.labels.dtype
     features = to.values.new_empty((n_steps + 2, n, _width(weights)))

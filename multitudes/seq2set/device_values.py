@@ -15,13 +15,14 @@ import triton.language as tl
 from torch import Tensor
 
 from multitudes.seq2set.attention_steps import Attention
+from multitudes.seq2set.device_attention import span
 
-POSITIONS, STEPS, LANES = 16, 32, 64
+POSITIONS, STEPS, LANES = 16, 32, 128
 
 
 @triton.jit
 def _values_kernel(
-    bias,  # IN float32 (b, n_memories, m)
+    spans,  # IN int32 (b, n_memories, 2)
     energies,  # IN float32 (N, b, m)
     totals,  # IN float32 (N, b, n_memories)
     to_contexts,  # IN (N, b, n_memories, w)
@@ -31,26 +32,27 @@ def _values_kernel(
     n_steps,
     m,
     w,
-    n_memories,
+    N_MEMORIES: tl.constexpr,
     ROWS: tl.constexpr,
     STEPS: tl.constexpr,
     LANES: tl.constexpr,
 ):
-    instance, row = tl.program_id(0).to(tl.int64), tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    instance, from_row = tl.program_id(0).to(tl.int64), tl.program_id(1) * ROWS
+    row = from_row + tl.arange(0, ROWS)
     n, lane = tl.num_programs(0).to(tl.int64), tl.program_id(2) * LANES + tl.arange(0, LANES)
     kind = to_contexts.dtype.element_ty
     total = tl.zeros((ROWS, LANES), tl.float32)
-    for memory in range(0, n_memories):
-        at = bias + (instance * n_memories + memory) * m + row
-        own = tl.load(at, mask=row < m, other=float("-inf")) == 0.0
-        if tl.max(own.to(tl.int32), 0) > 0:  # not so in a block of padding
+    for memory in tl.static_range(N_MEMORIES):
+        start, stop = span(spans, instance, memory, N_MEMORIES)
+        own = (row >= start) & (row < stop)
+        if (from_row < stop) & (from_row + ROWS > start):  # not so in a block of padding
             for first in range(0, n_steps, STEPS):
                 step = (first + tl.arange(0, STEPS)).to(tl.int64)
                 there = step < n_steps
                 place = (step * n + instance)[None, :] * m + row[:, None]
                 mask = own[:, None] & there[None, :]
                 e = tl.load(energies + place, mask=mask, other=float("-inf"))  # (ROWS, STEPS)
-                sums = totals + (step * n + instance) * n_memories + memory
+                sums = totals + (step * n + instance) * N_MEMORIES + memory
                 weight = tl.exp(e - tl.load(sums, mask=there, other=0.0)[None, :]).to(kind)
                 given = step * to_contexts_step + instance * to_contexts_row + memory * w
                 place = given[:, None] + lane[None, :]
@@ -62,13 +64,13 @@ def _values_kernel(
     tl.store(to_values + place, total.to(to_values.dtype.element_ty), mask=inside)
 
 
-def gradient_of_values_on_device(bias: Tensor, found: Attention, to_contexts: Tensor) -> Tensor:
+def gradient_of_values_on_device(spans: Tensor, found: Attention, to_contexts: Tensor) -> Tensor:
     """See `multitudes.seq2set.attention_steps.gradient_of_values`; rows may be apart."""
-    n, n_memories, m = bias.shape
+    (n, n_memories, _), m = spans.shape, found.energies.shape[2]
     w = to_contexts.shape[2] // n_memories
     to_values = to_contexts.new_empty((n, m, w))
     _values_kernel[(n, triton.cdiv(m, POSITIONS), triton.cdiv(w, LANES))](
-        bias,
+        spans,
         *found,
         to_contexts,
         to_values,
@@ -76,10 +78,11 @@ def gradient_of_values_on_device(bias: Tensor, found: Attention, to_contexts: Te
         len(to_contexts),
         m,
         w,
-        n_memories,
+        N_MEMORIES=n_memories,
         ROWS=POSITIONS,
         STEPS=STEPS,
         LANES=LANES,
         num_warps=4,
+        num_stages=1,  # most often there is one product, and nothing to overlap
     )
     return to_values

@@ -11,8 +11,10 @@ from multitudes.seq2set.attention_steps import (
     Attention,
     attend,
     attend_backwards,
+    bias_of,
     gradient_of_keys,
     gradient_of_values,
+    spans_of,
 )
 from tests.triton_kernels import compile_for_a_gpu, run_interpreted
 
@@ -28,13 +30,13 @@ def problem(sizes, lengths, *, n_steps=3, h=5, w=6, kind=torch.float64):
     torch.manual_seed(0)
     n, m = len(lengths), sum(sizes)
     values, keys = torch.randn(n, m, w).to(kind), torch.randn(n, m, h).to(kind)
-    bias = torch.full((n, len(sizes), m), -torch.inf)
+    spans = torch.empty(n, len(sizes), 2, dtype=torch.int32)
     for row, ends in enumerate(lengths):
         first = 0
         for memory, (size, end) in enumerate(zip(sizes, ends, strict=True)):
-            bias[row, memory, first : first + end] = 0
+            spans[row, memory] = torch.tensor([first, first + end])
             first += size
-    to = Attended(keys, values, bias, torch.randn(h).to(kind))
+    to = Attended(keys, values, spans, torch.randn(h).to(kind))
     queries = torch.randn(n_steps, n, h + 2).to(kind)[:, :, 2:]
     to_contexts = torch.randn(n_steps, n, len(sizes) * w).to(kind)
     return to, queries, to_contexts
@@ -43,7 +45,7 @@ def problem(sizes, lengths, *, n_steps=3, h=5, w=6, kind=torch.float64):
 def found_by_steps(to, queries, to_contexts):
     """Contexts (N, b, c), and gradients of keys, values, energy, queries."""
     n_steps, n, _ = queries.shape
-    m, n_memories = to.keys.shape[1], to.bias.shape[1]
+    m, n_memories = to.keys.shape[1], to.spans.shape[1]
     contexts = torch.empty_like(to_contexts)
     kind = torch.promote_types(to.keys.dtype, torch.float32)
     found = Attention(
@@ -57,7 +59,13 @@ def found_by_steps(to, queries, to_contexts):
         both = (contexts[t], to_contexts[t])
         attend_backwards(to, queries[t], one, both, to_energies[t], to_queries[t])
     to_keys, to_energy = gradient_of_keys(to, queries, to_energies)
-    return contexts, to_keys, gradient_of_values(to.bias, found, to_contexts), to_energy, to_queries
+    return (
+        contexts,
+        to_keys,
+        gradient_of_values(to.spans, found, to_contexts),
+        to_energy,
+        to_queries,
+    )
 
 
 @pytest.mark.parametrize("given", PROBLEMS)
@@ -67,16 +75,21 @@ def test_steps_and_gradients_are_those_of_the_module(given):
         part.clone().requires_grad_() for part in (to.keys, to.values, to.energy, queries)
     )
     module, weight = SharedAttention(6, 5).double(), {"energy.weight": energy[None]}
+    bias = bias_of(to.spans, keys.shape[1])
     expected = torch.stack(
-        [
-            torch.func.functional_call(module, weight, (query, keys, values, to.bias))
-            for query in free
-        ]
+        [torch.func.functional_call(module, weight, (query, keys, values, bias)) for query in free]
     )
     expected.backward(to_contexts)
     found = found_by_steps(to, queries, to_contexts)
     wanted = (expected.detach(), keys.grad, values.grad, energy.grad, free.grad)
     torch.testing.assert_close(found, wanted)
+
+
+def test_spans_are_where_bias_is_0():
+    spans = torch.tensor([[[0, 3], [4, 5]], [[0, 1], [4, 7]]], dtype=torch.int32)
+    bias = bias_of(spans, 7)
+    assert bias[0].tolist()[1] == [-torch.inf] * 4 + [0.0] + [-torch.inf] * 2
+    torch.testing.assert_close(spans_of(bias), spans)
 
 
 KERNELS = """
@@ -95,6 +108,8 @@ for sizes, lengths, kind, near in [
     ((9, 8), [(9, 8), (3, 1), (8, 2)], torch.float32, 1e-5),
     ((17, 3), [(9, 1), (16, 1)], torch.float16, 1e-2),
     ((40, 1), [(33, 1), (2, 1)], torch.float32, 1e-5),
+    ((16,), [(16,), (9,), (1,)], torch.float16, 1e-2),
+    ((3, 20), [(3, 20), (1, 17), (2, 8)], torch.float32, 1e-5),
 ]:
     to, queries, to_contexts = problem(sizes, lengths, kind=kind)
     n_steps, n, m = *queries.shape[:2], sum(sizes)
@@ -116,7 +131,7 @@ for sizes, lengths, kind, near in [
         keys, energy = of_keys(to, queries, to_energies)
         given = torch.zeros_like(wide)[:, :, 3:].copy_(to_contexts)  # rows apart
         results.append(
-            (wide, *found, to_energies, to_queries, keys, energy, of_values(to.bias, found, given))
+            (wide, *found, to_energies, to_queries, keys, energy, of_values(to.spans, found, given))
         )
     torch.testing.assert_close(*results, atol=near, rtol=near)
 """
@@ -135,15 +150,16 @@ def test_the_kernels_compile_for_a_gpu(kind):
 
     def types(kernel):
         """Of all arguments, in order: pointers are lower in the list than numbers."""
-        full = {"bias", "energies", "totals", "to_energies"}
-        numbers = {"m", "h", "w", "n_memories", "n_steps"}
+        full = {"energies", "totals", "to_energies"}
+        numbers = {"m", "h", "w", "n_steps"}
         for name in kernel.arg_names:
             if name.isupper():
                 continue
             is_number = name in numbers or name.endswith(("_row", "_step"))
-            yield name, "i32" if is_number else "*fp32" if name in full else f"*{kind}"
+            pointer = "*i32" if name == "spans" else "*fp32" if name in full else f"*{kind}"
+            yield name, "i32" if is_number else pointer
 
-    sizes = {"ROWS": 8, "H": 512, "W": 1024, "LANES": 128, "M": 64}
+    sizes = {"N_MEMORIES": 2, "ROWS": 8, "H": 512, "W": 1024, "LANES": 128}
     for kernel in (
         kernels._energies_kernel,
         kernels._contexts_kernel,
@@ -155,5 +171,5 @@ def test_the_kernels_compile_for_a_gpu(kind):
         given.update({"to_energy": "*fp32"} if "to_energy" in given else {})
         constants = {name: sizes[name] for name in kernel.arg_names if name in sizes}
         compile_for_a_gpu(kernel, given, constants)
-    blocks = {"ROWS": 16, "STEPS": 32, "LANES": 64}
+    blocks = {"N_MEMORIES": 2, "ROWS": 16, "STEPS": 32, "LANES": 64}
     compile_for_a_gpu(_values_kernel, dict(types(_values_kernel)), blocks)

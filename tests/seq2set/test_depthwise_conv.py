@@ -35,7 +35,8 @@ from multitudes.seq2set.device_convolution import convolved_on_device, gradients
 torch.manual_seed(0)
 for n, length, c, width, stride, counts_for in [
     (2, 9, 3, 3, 1, 9), (3, 30, 130, 11, 3, 30), (1, 4, 2, 4, 2, 4), (2, 23, 5, 2, 3, 31),
-    (2, 20, 5, 9, 4, 21), (2, 5, 3, 9, 1, 12),
+    (2, 20, 5, 9, 4, 21), (2, 5, 3, 9, 1, 12), (2, 50, 3, 50, 3, 50), (3, 62, 3, 44, 3, 62),
+    (2, 48, 3, 3, 1, 52), (1, 20, 2, 1, 1, 20),
 ]:
     relu = counts_for > length
     x = torch.randn(n, length, c, requires_grad=True)
@@ -64,13 +65,14 @@ def test_the_kernels_compile_for_a_gpu(kind):
 
     sizes = dict.fromkeys(("l", "k", "c", "width", "stride"), "i32")
     blocks = {"RELU": True, "P": 8, "C": 128}
+    pairs = {**blocks, "J": 4}
     x, full = f"*{kind}", "*fp32"
     forward = {"x": x, "kernel": full, "out": x, **sizes}
-    compile_for_a_gpu(kernels._forward_kernel, forward, blocks)
+    compile_for_a_gpu(kernels._forward_kernel, forward, pairs)
     backward = {"grad": x, "out": x, "kernel": full, "to_x": x, **sizes}
     compile_for_a_gpu(kernels._to_x_kernel, backward, blocks)
     last = {"x": x, "grad": x, "out": x, "to_kernel": full, "n": "i32", **sizes}
-    compile_for_a_gpu(kernels._to_kernel_kernel, last, blocks)
+    compile_for_a_gpu(kernels._to_kernel_kernel, last, pairs)
 
 
 @pytest.mark.gpu
