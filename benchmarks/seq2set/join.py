@@ -4,7 +4,8 @@
 
 Small batches leave most of a card idle, so a table is made faster by several trainings at once,
 each with a record of its own. Their settings must be the same but for the contestants. With
-``--side-by-side`` the record says that its speeds are those of a shared card.
+``--side-by-side`` the record says that its speeds are those of a shared card, and they are not
+printed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def main() -> None:
     given.out.write_text(json.dumps(record, indent=1) + "\n")
     part = "validation" if record["settings"]["validate"] else "test"
     tables(record["data"], record["runs"], part)
-    print(json.dumps(summary(record["data"], record["runs"], part)))
+    found = summary(record["data"], record["runs"], part)
+    if given.side_by_side:  # seconds of an epoch say how many others ran
+        found = {key: value for key, value in found.items() if not key.startswith("epoch")}
+    print(json.dumps(found))
 
 
 def joined(records: list[dict[str, Any]]) -> dict[str, Any]:
