@@ -49,7 +49,7 @@ def train(
             "-m",
             autocompletion=_models,
             help="xr-linear, parabel, one-vs-all; a text encoder such as prime or prime-lite; "
-            "or auto to choose among the first three by size.",
+            "otseq2set, which writes label sets; or auto to choose among the first three by size.",
         ),
     ] = "auto",
     features: Annotated[
@@ -68,7 +68,7 @@ def train(
             "--set",
             metavar="NAME=VALUE",
             help="A setting of the model, e.g. branching=8 or features.min_df=2; "
-            "--list-settings shows all. May be repeated.",
+            "--list-settings shows all. May be repeated, or followed by several.",
         ),
     ] = None,
     groups: options.Groups = None,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, ParamSpec
 
 import typer
@@ -22,6 +24,8 @@ UNEXPECTED = 1
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 _MARK = "config:"
+SET = "--set"
+SETTING = re.compile(r"[a-z_][a-z0-9_.]*=")
 
 
 def guarded(function: Callable[Parameters, None]) -> Callable[Parameters, None]:
@@ -58,6 +62,19 @@ def _fail(message: str, code: int) -> NoReturn:
     raise typer.Exit(code) from None
 
 
+def _one_for_each(args: Sequence[str]) -> Iterator[str]:
+    """``--set a=1 b=2`` as ``--set a=1 --set b=2``, the way of most programs with lists."""
+    before = last = ""
+    for arg in args:
+        follows = before == SET and SETTING.match(last) and SETTING.match(arg)
+        if follows and not Path(arg).exists():
+            yield SET
+            last = arg
+        else:
+            before, last = last, arg
+        yield arg
+
+
 def from_config(home: str, field: str) -> str:
     """Help for an option that is a setting: its sentence in the Config class ``module:Class``.
 
@@ -69,6 +86,10 @@ def from_config(home: str, field: str) -> str:
 
 class Verb(typer.core.TyperCommand):
     """A command whose options may take their help from Config classes."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line; several settings may follow one ``--set``."""
+        return super().parse_args(ctx, list(_one_for_each(args)))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, sentences looked up."""

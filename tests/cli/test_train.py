@@ -38,7 +38,7 @@ def test_json(cli, train_file, test_file, tmp_path):
 def test_settings_reach_the_model(cli, train_file, tmp_path):
     result = cli(
         "train", train_file, "-o", tmp_path / "m", "-m", "xr-linear", "-q",
-        "--set", "features.min_df=3", "--set", "features.word_ngrams=[1,2]", "--seed", 4,
+        "--set", "features.min_df=3", "features.word_ngrams=[1,2]", "--seed", 4,
         "--threads", 1,
     )  # fmt: skip
     assert result.code == 0
