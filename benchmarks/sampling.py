@@ -16,9 +16,9 @@ import scipy.sparse as sp
 import torch
 
 from benchmarks.report import finish, show
-from multitudes.encoder.index import IndexConfig, PrototypeIndex
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.encoder.sampling.clusters import Clusters, cluster_instances
+from multitudes.encoder.search.index import IndexConfig, PrototypeIndex
 from multitudes.types import FloatArray, Predictions
 
 BATCH_SIZE = 3200

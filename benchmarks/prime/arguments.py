@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.machine import describe
 from benchmarks.prime.contestants import contestant
 from benchmarks.prime.problem import FILE, Problem, prepare
-from multitudes.encoder.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.prime import Prime
 from multitudes.training import TrainingConfig
 

@@ -7,11 +7,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from multitudes.encoder.backbone_config import BackboneConfig
-from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.presets import prime_preset
 from multitudes.encoder.prime import Prime
-from multitudes.encoder.prototype_config import PrototypeConfig
+from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.training import TrainingConfig
 

@@ -6,8 +6,8 @@ import copy
 import shutil
 from pathlib import Path
 
+from multitudes.encoder.backbone.saving import write_encoder
 from multitudes.encoder.prime import Prime
-from multitudes.encoder.saving import write_encoder
 
 LARGEST = 15 * 10**6  # bytes of a file
 PART = ".part"

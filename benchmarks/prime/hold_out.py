@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.prime.problem import Problem
-from multitudes.encoder.tokens import TokenRows
+from multitudes.encoder.texts.tokens import TokenRows
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.encoder.tokens import TokenRows
+from multitudes.encoder.texts.tokens import TokenRows
 
 FILE = "problem.npz"
 
@@ -100,8 +100,8 @@ def prepare(source: Path, *, max_length: int, label_max_length: int = 32) -> Pro
     """Read a data set's folder and tokenise it."""
     # Here: a machine that is given prepared data needs no readers.
     from multitudes.data import ReadOptions, read
-    from multitudes.encoder.backbone_config import BackboneConfig
-    from multitudes.encoder.loading import load_backbone
+    from multitudes.encoder.backbone.backbone_config import BackboneConfig
+    from multitudes.encoder.backbone.loading import load_backbone
 
     train = read(source, options=ReadOptions(split="trn"))
     test = read(source, labels=train, options=ReadOptions(split="tst"))

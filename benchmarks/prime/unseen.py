@@ -26,10 +26,10 @@ from benchmarks.prime.hold_out import HoldOut, hold_out
 from benchmarks.prime.problem import Problem
 from benchmarks.report import show
 from multitudes import progress
+from multitudes.encoder.backbone.loading import load_backbone
 from multitudes.encoder.fitting import embed
-from multitudes.encoder.index import PrototypeIndex
-from multitudes.encoder.loading import load_backbone
 from multitudes.encoder.prime import Prime
+from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.metrics import evaluate
 from multitudes.training import choose_device
 

@@ -26,7 +26,7 @@ from benchmarks.seq2set.problem import FILE, Problem, prepare
 from benchmarks.seq2set.tables import summary, tables
 from multitudes import progress
 from multitudes.seq2set.fitting import PAPER_TRAINING
-from multitudes.seq2set.words_config import WordsConfig
+from multitudes.seq2set.words.words_config import WordsConfig
 
 
 def main() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.prime.contestants import apply, json_value
-from multitudes.seq2set.decoding_config import DecodingConfig
-from multitudes.seq2set.loss_config import SetLossConfig
-from multitudes.seq2set.network_config import NetworkConfig
+from multitudes.seq2set.generation.decoding_config import DecodingConfig
+from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.network.network_config import NetworkConfig
 from multitudes.seq2set.otseq2set import OTSeq2Set
 from multitudes.seq2set.presets import seq2set_preset
-from multitudes.seq2set.word_batches import BatchConfig
-from multitudes.seq2set.words_config import WordsConfig
+from multitudes.seq2set.words.word_batches import BatchConfig
+from multitudes.seq2set.words.words_config import WordsConfig
 from multitudes.training import TrainingConfig
 
 SEQUENCES = ["seq2seq", "mlc2seq", "sgm", "seq2seq+lc"]

@@ -60,7 +60,7 @@ class Problem:
 
         Numbers keep the precision of float16, which halves the file.
         """
-        from multitudes.seq2set.word_vectors import read_word_vectors
+        from multitudes.seq2set.words.word_vectors import read_word_vectors
 
         texts = [*self.train, *self.label_texts]
         words = sorted({word for text in texts for word in _WORD.findall(text.lower())})

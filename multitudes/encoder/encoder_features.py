@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from multitudes.encoder.backbone import Backbone
-from multitudes.encoder.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.backbone import Backbone
+from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.loading import check_lengths, load_backbone
 from multitudes.encoder.fitting import embed
-from multitudes.encoder.loading import check_lengths, load_backbone
 from multitudes.errors import ConfigError, NotFittedError, StoreError
 from multitudes.features.text_buffer import as_texts
 from multitudes.store import State, read_manifest, read_state

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from multitudes.encoder.prototype_config import SOURCES
-from multitudes.encoder.prototypes import PrototypeNetwork
+from multitudes.encoder.prototypes.prototype_config import SOURCES
+from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
 from multitudes.errors import DataError
 from multitudes.linear.inputs import checked_count, checked_label
 from multitudes.types import FloatArray, IntArray, Sparse

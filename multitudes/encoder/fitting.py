@@ -12,18 +12,18 @@ import numpy as np
 import torch
 
 from multitudes.config import Config
-from multitudes.encoder.backbone import Backbone
-from multitudes.encoder.centroids import Centroids
-from multitudes.encoder.encoding import Precision
-from multitudes.encoder.free_vectors import FreeVectors
-from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.backbone.backbone import Backbone
+from multitudes.encoder.backbone.encoding import Precision
+from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.network import PrimeNetwork, StepInput, put_on_device
-from multitudes.encoder.prototype_config import PrototypeConfig
-from multitudes.encoder.prototypes import PrototypeNetwork
+from multitudes.encoder.prototypes.centroids import Centroids
+from multitudes.encoder.prototypes.free_vectors import FreeVectors
+from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
+from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.encoder.sampling.prefetch import prefetched
-from multitudes.encoder.tokenizing import has_words
-from multitudes.encoder.tokens import TokenRows
+from multitudes.encoder.texts.tokenizing import has_words
+from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.training import Batches, Checkpoint, History, TrainingConfig, choose_device, train
 from multitudes.types import FloatArray, Sparse
 

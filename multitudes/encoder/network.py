@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from multitudes.encoder.backbone import Backbone
-from multitudes.encoder.centroids import Centroids
-from multitudes.encoder.free_vectors import FreeVectors
-from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.backbone.backbone import Backbone
+from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.losses.multi_objective import multi_objective_loss
 from multitudes.encoder.losses.targets import Targets, draw_positives, known_pairs
-from multitudes.encoder.prototype_config import SOURCES
-from multitudes.encoder.prototypes import PrototypeNetwork
+from multitudes.encoder.prototypes.centroids import Centroids
+from multitudes.encoder.prototypes.free_vectors import FreeVectors
+from multitudes.encoder.prototypes.prototype_config import SOURCES
+from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
 from multitudes.encoder.sampling.batch import Batch
-from multitudes.encoder.tokens import PackedTokens, TokenRows, joined, pack
+from multitudes.encoder.texts.tokens import PackedTokens, TokenRows, joined, pack
 from multitudes.types import IntArray
 
 ROUND_UP_TO = 256  # tokens of a batch on a GPU: fewer different sizes for its matrix kernels

@@ -13,8 +13,10 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
-from multitudes.encoder.backbone import Backbone
-from multitudes.encoder.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.backbone import Backbone
+from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.loading import load_backbone
+from multitudes.encoder.backbone.prediction_encoder import PredictionEncoder, checked_precision
 from multitudes.encoder.classifier import ClassifierConfig, train_classifier
 from multitudes.encoder.explanation import Explanation, source_shares
 from multitudes.encoder.fitting import (
@@ -24,26 +26,24 @@ from multitudes.encoder.fitting import (
     fit_network,
     label_prototypes,
 )
-from multitudes.encoder.index import PrototypeIndex
-from multitudes.encoder.index_config import IndexConfig
 from multitudes.encoder.kept_instances import KeptInstances
-from multitudes.encoder.loading import load_backbone
-from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.network import PrimeNetwork, Sources, new_sources
 from multitudes.encoder.network_state import network_from_state, network_state
-from multitudes.encoder.new_labels import NewLabels, example_centroids
-from multitudes.encoder.prediction_encoder import PredictionEncoder, checked_precision
-from multitudes.encoder.prototype_config import SOURCES, PrototypeConfig
+from multitudes.encoder.prototypes.new_labels import NewLabels, example_centroids
+from multitudes.encoder.prototypes.prototype_config import SOURCES, PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
-from multitudes.encoder.text_inputs import (
+from multitudes.encoder.search.index import PrototypeIndex
+from multitudes.encoder.search.index_config import IndexConfig
+from multitudes.encoder.texts.text_inputs import (
     Texts,
     all_texts,
     checked_label_texts,
     checked_texts,
     tokenised,
 )
-from multitudes.encoder.tokenizing import has_words
-from multitudes.encoder.tokens import TokenRows, joined
+from multitudes.encoder.texts.tokenizing import has_words
+from multitudes.encoder.texts.tokens import TokenRows, joined
 from multitudes.encoder.validation import Validation
 from multitudes.errors import NotFittedError
 from multitudes.linear.inputs import checked_label, checked_labels

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from multitudes.encoder.fitting import embed, label_prototypes
-from multitudes.encoder.index import PrototypeIndex
-from multitudes.encoder.index_config import IndexConfig
 from multitudes.encoder.network import PrimeNetwork
-from multitudes.encoder.tokens import TokenRows
+from multitudes.encoder.search.index import PrototypeIndex
+from multitudes.encoder.search.index_config import IndexConfig
+from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.metrics import precision_at_k, recall_at_k
 from multitudes.types import Sparse
 

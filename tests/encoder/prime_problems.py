@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes.data import catalogue, split
-from multitudes.encoder.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.prime import Prime
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.training import TrainingConfig

@@ -12,8 +12,8 @@ from multitudes.encoder.classifier import (
     mine_negatives,
     train_classifier,
 )
-from multitudes.encoder.index import PrototypeIndex
 from multitudes.encoder.sampling import Batch
+from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.errors import ConfigError, DataError
 from multitudes.metrics import precision_at_k
 from tests.encoder.vectors import unit

@@ -15,12 +15,12 @@ pytest.importorskip("transformers")
 import scipy.sparse as sp
 import torch
 
-from multitudes.encoder.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.loading import load_backbone
 from multitudes.encoder.fitting import PrimeConfig, TrainingTexts, start_network
-from multitudes.encoder.loading import load_backbone
-from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.network import PrimeNetwork
-from multitudes.encoder.prototype_config import PrototypeConfig
+from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.errors import ConfigError, DataError, ResourceError, TrainingError
 from multitudes.training import TrainingConfig

@@ -8,11 +8,11 @@ pytest.importorskip("transformers")
 
 import torch
 
-from multitudes.encoder.centroids import Centroids
-from multitudes.encoder.free_vectors import FreeVectors
 from multitudes.encoder.network import PrimeNetwork, new_sources, put_on_device
-from multitudes.encoder.prototype_config import PrototypeConfig
-from multitudes.encoder.prototypes import PrototypeNetwork
+from multitudes.encoder.prototypes.centroids import Centroids
+from multitudes.encoder.prototypes.free_vectors import FreeVectors
+from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
+from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
 from multitudes.encoder.sampling.batch import Batch
 
 BATCH = Batch(

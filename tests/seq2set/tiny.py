@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from multitudes.encoder.tokens import TokenRows
-from multitudes.seq2set.label_vectors import StartVectors
-from multitudes.seq2set.network import SeqNetwork
-from multitudes.seq2set.network_config import NetworkConfig
-from multitudes.seq2set.word_batches import WordBatch, word_batch
+from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.seq2set.network.label_vectors import StartVectors
+from multitudes.seq2set.network.network import SeqNetwork
+from multitudes.seq2set.network.network_config import NetworkConfig
+from multitudes.seq2set.words.word_batches import WordBatch, word_batch
 
 N_WORDS, N_LABELS, DIM = 30, 7, 6
 SMALL = {"hidden": 8, "kernels": (2, 3), "strides": (1, 2), "dropout": 0.0}

@@ -28,15 +28,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.device.triton_support import runs_triton
 from multitudes.encoder.losses.dynamic_margin import dynamic_hinge, literal_hinge
+from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.losses.mining import Triplets, mine_triplets
 from multitudes.encoder.losses.regulariser import compare_spaces
 from multitudes.encoder.losses.softmax import softmax_loss
 from multitudes.encoder.losses.targets import Targets
 from multitudes.encoder.losses.triplet import fixed_hinge
 from multitudes.encoder.losses.weighting import batch_loss
-from multitudes.encoder.triton_support import runs_triton
 
 DEFAULT = LossConfig()
 HINGES = {"dynamic": dynamic_hinge, "fixed": fixed_hinge, "literal": literal_hinge}
@@ -100,7 +100,7 @@ def _loss(
         triplets = mine_triplets(similarity, positives, known, n_negatives=config.n_negatives)
     if config.margin != "literal" and _in_triton(triplets):
         # Imported here: Triton exists only beside a CUDA build of torch.
-        from multitudes.encoder.losses.device_triplets import device_triplet_loss
+        from multitudes.encoder.device.triplets import device_triplet_loss
 
         return device_triplet_loss(triplets, config)
     hinge = HINGES[config.margin]
@@ -111,7 +111,7 @@ def _regulariser(prototypes: Triplets, texts: Triplets, config: LossConfig) -> T
     """The regulariser () from the same pairs in both spaces."""
     margin = config.regulariser_margin
     if _in_triton(texts):
-        from multitudes.encoder.losses.device_regulariser import device_regulariser
+        from multitudes.encoder.device.regulariser import device_regulariser
 
         return device_regulariser(prototypes, texts, margin=margin)
     return compare_spaces(prototypes, texts, margin=margin)

@@ -29,7 +29,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.losses.mining import Triplets, mine_triplets
 
 DEFAULT = LossConfig()

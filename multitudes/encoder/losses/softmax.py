@@ -25,7 +25,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.losses.mining import FAR
 from multitudes.encoder.losses.weighting import row_mean
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.losses.mining import mine_triplets
 from multitudes.encoder.losses.weighting import batch_loss
 

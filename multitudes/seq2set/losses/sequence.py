@@ -14,7 +14,7 @@ Relation to siblings
     `set_matching` finds the order itself, and has empty steps instead of an end symbol.
 Example
     >>> import torch
-    >>> from multitudes.seq2set.label_softmax import OutputLayer
+    >>> from multitudes.seq2set.network.label_softmax import OutputLayer
     >>> output = OutputLayer(torch.tensor([[0.0], [2.0]]))
     >>> loss = sequence_loss(torch.ones(1, 2, 1), torch.tensor([[1, -1]]), output)
     >>> round(loss.item(), 4)  # log(1 + exp(-2))
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from multitudes.seq2set.label_softmax import OutputLayer, label_softmax
+from multitudes.seq2set.network.label_softmax import OutputLayer, label_softmax
 
 
 def sequence_loss(

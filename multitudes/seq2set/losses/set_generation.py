@@ -14,8 +14,8 @@ Relation to siblings
     matches on the CPU while the device computes the transport.
 Example
     >>> import torch
-    >>> from multitudes.seq2set.label_softmax import OutputLayer
-    >>> from multitudes.seq2set.matching import Matcher
+    >>> from multitudes.seq2set.network.label_softmax import OutputLayer
+    >>> from multitudes.seq2set.losses.matching import Matcher
     >>> states = 10 * torch.eye(4)[None, [2, 1, 0]]  # three steps produce 2, 1 and 0, the empty one
     >>> targets, same = torch.tensor([[1, 2]]), torch.eye(4)
     >>> terms = set_generation_loss(
@@ -31,11 +31,11 @@ import torch
 from torch import Tensor
 
 from multitudes.errors import ConfigError
-from multitudes.seq2set.label_softmax import OutputLayer, Scored, label_softmax
-from multitudes.seq2set.loss_config import SetLossConfig
+from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.losses.matching import Matcher, check_room
 from multitudes.seq2set.losses.set_matching import set_matching_loss
 from multitudes.seq2set.losses.transport import transport_loss
-from multitudes.seq2set.matching import Matcher, check_room
+from multitudes.seq2set.network.label_softmax import OutputLayer, Scored, label_softmax
 
 DEFAULT = SetLossConfig()
 

@@ -6,7 +6,6 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 
-from multitudes.encoder.loss_config import LossConfig
 from multitudes.encoder.losses import (
     dynamic_margin_loss,
     make_targets,
@@ -15,6 +14,7 @@ from multitudes.encoder.losses import (
     softmax_loss,
     triplet_loss,
 )
+from multitudes.encoder.losses.loss_config import LossConfig
 
 TERMS = ("query_to_prototype", "query_to_label", "label_to_query", "regulariser")
 

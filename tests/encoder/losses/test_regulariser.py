@@ -5,7 +5,7 @@ pytest.importorskip("torch")
 import torch
 from hypothesis import given
 
-from multitudes.encoder.loss_config import LossConfig
+from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.losses.regulariser import prototype_regulariser
 
 from .batches import batches, gradient, random_batch

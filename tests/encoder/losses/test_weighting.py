@@ -4,8 +4,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from multitudes.encoder.loss_config import LossConfig
 from multitudes.encoder.losses import dynamic_margin_loss, softmax_loss, triplet_loss
+from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.losses.weighting import row_mean
 
 from .batches import gradient, random_batch

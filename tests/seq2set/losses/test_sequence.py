@@ -5,8 +5,8 @@ pytest.importorskip("torch")
 import torch
 from torch.nn import functional
 
-from multitudes.seq2set.label_softmax import OutputLayer
 from multitudes.seq2set.losses import sequence_loss
+from multitudes.seq2set.network.label_softmax import OutputLayer
 
 from .dense import random_problem
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.seq2set.label_softmax import OutputLayer
-from multitudes.seq2set.loss_config import SetLossConfig
 from multitudes.seq2set.losses import set_generation_loss, transport_loss
+from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.losses.matching import Matcher
 from multitudes.seq2set.losses.set_generation import ascending
-from multitudes.seq2set.matching import Matcher
+from multitudes.seq2set.network.label_softmax import OutputLayer
 
 from ..operations import WAITING, Operations
 from .dense import dense_matching_loss, problems, random_problem

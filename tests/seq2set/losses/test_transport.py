@@ -9,8 +9,8 @@ pytest.importorskip("ot")
 import ot
 import torch
 
-from multitudes.seq2set.loss_config import SetLossConfig
 from multitudes.seq2set.losses import transport_loss
+from multitudes.seq2set.losses.loss_config import SetLossConfig
 from multitudes.seq2set.losses.transport import cosine_distances, transport_distances
 
 CONVERGED = SetLossConfig(transport_steps=3000)

@@ -1,0 +1,1 @@
+"""The text encoder that instances and labels share: made, read, run, saved."""

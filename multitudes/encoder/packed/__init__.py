@@ -1,0 +1,1 @@
+"""A BERT encoder over texts without padding between them."""

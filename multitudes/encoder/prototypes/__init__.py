@@ -1,0 +1,1 @@
+"""Label prototypes, and what they are made of."""

@@ -1,0 +1,1 @@
+"""Labels with the largest inner products."""

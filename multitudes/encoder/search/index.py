@@ -1,0 +1,192 @@
+"""PrototypeIndex: the labels whose vectors have the largest inner product with an embedding."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from multitudes.encoder.search.approximate_search import (
+    CandidateSearch,
+    build_search,
+    restore_search,
+)
+from multitudes.encoder.search.exact_search import best_first, exact_top_k
+from multitudes.encoder.search.index_config import AUTO, FLAT, HNSW, IVF_PQ, IndexConfig
+from multitudes.errors import DataError
+from multitudes.linear.inputs import checked_count
+from multitudes.scores.filtering import check_pairs, remove_pairs
+from multitudes.store.state import State
+from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, IntArray, Predictions
+
+__all__ = ["IndexConfig", "PrototypeIndex"]
+
+QUERIES_AT_ONCE = 8192
+"""Rows searched before their filter pairs are taken out: bounds what is fetched too much."""
+FLOATS_GATHERED = 1 << 24
+"""Of candidates' vectors that are compared exactly at once."""
+
+
+class PrototypeIndex:
+    """Maximum inner product search over label vectors; scores are exact, whatever the kind.
+
+    Parameters
+    ----------
+    vectors : float array (n_labels, d)
+        One row per label, of unit length for all kinds but flat to work well.
+    config : IndexConfig
+
+    Attributes
+    ----------
+    kind : str
+        What "auto" has become: "flat", "hnsw" or "ivf-pq".
+    vectors : float32 array (n_labels, d)
+    """
+
+    def __init__(self, vectors: npt.ArrayLike, config: IndexConfig | None = None) -> None:
+        self.config = IndexConfig() if config is None else config
+        self.vectors: FloatArray = _checked(vectors, "vectors")
+        self.device = _device(self.config)
+        self.kind = _kind(self.config, len(self.vectors), self.device)
+        self._search: CandidateSearch | None = None
+        if self.kind != FLAT:
+            self._search = build_search(self.kind, self.vectors, self.config)
+        self._on_device: torch.Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def search(
+        self,
+        queries: npt.ArrayLike | torch.Tensor,
+        top_k: int = 5,
+        *,
+        filter_pairs: npt.ArrayLike | None = None,
+    ) -> Predictions:
+        """The best labels of each query.
+
+        Parameters
+        ----------
+        queries : float array or tensor (n, d)
+        top_k : int
+            Rows are filled with -1 where there are fewer labels.
+        filter_pairs : int array (n_pairs, 2), optional
+            (row, label) not to be found; the next best labels move up.
+        """
+        top_k = checked_count(top_k, "top_k")
+        if isinstance(queries, torch.Tensor):
+            queries = queries.detach().float().cpu().numpy()
+        queries = _checked(queries, "queries", dim=self.vectors.shape[1])
+        pairs = check_pairs(
+            filter_pairs if filter_pairs is not None else [], len(queries), len(self)
+        )
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+        labels = np.full((len(queries), top_k), NO_LABEL, np.int32)
+        scores = np.full((len(queries), top_k), NO_SCORE, np.float32)
+        for start in range(0, len(queries), QUERIES_AT_ONCE):
+            chunk = queries[start : start + QUERIES_AT_ONCE]
+            bounds = np.searchsorted(pairs[:, 0], [start, start + len(chunk)])
+            own = pairs[slice(*bounds)] - np.array([start, 0])
+            found = self._best(chunk, top_k, own)
+            rows, columns = slice(start, start + len(chunk)), slice(0, found.top_k)
+            labels[rows, columns], scores[rows, columns] = found.labels, found.scores
+        return Predictions(labels, scores, len(self))
+
+    def add(self, vectors: npt.ArrayLike) -> None:
+        """Take up further labels; they get the next ids."""
+        further = _checked(vectors, "vectors", dim=self.vectors.shape[1])
+        self.vectors = np.concatenate([self.vectors, further])
+        self._on_device = None
+        if self._search is not None:
+            self._search.add(further)
+
+    def _best(self, queries: FloatArray, top_k: int, pairs: IntArray) -> Predictions:
+        """Some queries' best labels without the given (row, label) pairs."""
+        spare = int(np.bincount(pairs[:, 0]).max()) if len(pairs) else 0
+        width = min(top_k + spare, len(self))
+        if self._search is None:
+            found = exact_top_k(torch.from_numpy(queries), self._vectors_on_device(), width)
+        else:
+            wanted = width * (self.config.over_fetch if self.kind == IVF_PQ else 1)
+            labels = self._search.candidates(queries, min(wanted, len(self)))
+            found = self._ranked(queries, labels, width)
+        scores, ids = (part.numpy() for part in found)
+        ids = np.where(np.isneginf(scores), NO_LABEL, ids).astype(np.int32)
+        predictions = Predictions(ids, scores, len(self))
+        return remove_pairs(predictions, pairs, top_k=top_k) if len(pairs) else predictions
+
+    def _ranked(
+        self, queries: FloatArray, candidates: IntArray, width: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The best `width` candidates of each query by their exact scores."""
+        rows = max(1, FLOATS_GATHERED // (candidates.shape[1] * queries.shape[1]))
+        parts = []
+        for start in range(0, len(queries), rows):
+            some = candidates[start : start + rows]
+            labels = torch.from_numpy(some)  # (n, c)
+            found = torch.from_numpy(self.vectors[np.maximum(some, 0)])  # (n, c, d)
+            query = torch.from_numpy(queries[start : start + rows, :, None])  # (n, d, 1)
+            scores = (found @ query).squeeze(2)  # (n, c)
+            scores = scores.masked_fill(labels < 0, NO_SCORE)
+            parts.append([part[:, :width] for part in best_first(scores, labels)])
+        best, labels = (torch.cat(part) for part in zip(*parts, strict=True))
+        return best, labels
+
+    def _vectors_on_device(self) -> torch.Tensor:
+        if self._on_device is None:
+            with warnings.catch_warnings():
+                # A memory-mapped array is read-only, which torch warns of; nothing writes here.
+                warnings.filterwarnings("ignore", message=".*not writable.*")
+                self._on_device = torch.from_numpy(self.vectors).to(self.device)
+        return self._on_device
+
+    # ------------------------------------------------------------------ store
+
+    def to_state(self) -> State:
+        """Vectors and, for an approximate kind, what its search has built."""
+        arrays = {"vectors": self.vectors}
+        if self._search is not None:
+            arrays |= self._search.arrays()
+        config = {"config": self.config.to_dict(), "kind": self.kind}
+        return State("prototype-index", config=config, arrays=arrays)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The index as it was saved, of the same kind whatever this machine has."""
+        index = cls.__new__(cls)
+        index.config = IndexConfig.from_dict(state.config["config"])
+        index.vectors, index.kind = state.arrays["vectors"], state.config["kind"]
+        index.device, index._on_device, index._search = _device(index.config), None, None
+        if index.kind != FLAT:
+            index._search = restore_search(index.kind, index.vectors, index.config, state.arrays)
+        return index
+
+
+def _device(config: IndexConfig) -> torch.device:
+    if config.device == AUTO:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(config.device)
+
+
+def _kind(config: IndexConfig, n_labels: int, device: torch.device) -> str:
+    if config.kind != AUTO:
+        return config.kind
+    if n_labels <= config.flat_up_to or device.type == "cuda":
+        return FLAT
+    return HNSW if n_labels <= config.hnsw_up_to else IVF_PQ
+
+
+def _checked(values: Any, name: str, *, dim: int | None = None) -> FloatArray:
+    """A finite float32 matrix in C order, with `dim` columns where that is known."""
+    array = np.ascontiguousarray(values, np.float32)
+    if array.ndim != 2 or 0 in array.shape[1:] or (dim is None and not len(array)):
+        raise DataError(f"{name} must be a (n, d) array of numbers, got shape {array.shape}")
+    if dim is not None and array.shape[1] != dim:
+        raise DataError(f"{name} have {array.shape[1]} dimensions, the index has {dim}")
+    if not np.isfinite(array).all():
+        row = int(np.argmax(~np.isfinite(array).all(axis=1)))
+        raise DataError(f"row {row} of {name} has a NaN or infinite value")
+    return array

@@ -1,0 +1,73 @@
+"""Texts at the door: checked, tokenised, and the unusual ones counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from multitudes.encoder.backbone.backbone import Backbone
+from multitudes.encoder.texts.tokenizing import has_words
+from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.errors import DataError
+from multitudes.features.text_buffer import as_texts, not_a_text
+from multitudes.types import Sparse
+
+Texts: TypeAlias = Sequence[str] | TokenRows
+
+
+class TokenizedTexts(NamedTuple):
+    """Token ids of texts, and how many had no word or were cut."""
+
+    rows: TokenRows
+    n_empty: int
+    n_cut: int
+
+
+def checked_texts(texts: Texts, name: str) -> Texts:
+    """A sequence of texts or token ids; a lone string is refused."""
+    if isinstance(texts, TokenRows):
+        return texts
+    try:
+        texts = as_texts(texts)
+        if not all(isinstance(text, str) for text in texts):
+            raise not_a_text(texts, 0)
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
+    return texts
+
+
+def checked_label_texts(label_texts: Texts | None, Y: Sparse) -> Texts:
+    """One text for each column of Y."""
+    if label_texts is None:
+        raise DataError(
+            "Prime needs the text of each label: pass label_texts=..., in the order of Y's "
+            "columns (a label's name will do)"
+        )
+    label_texts = checked_texts(label_texts, "label_texts")
+    if len(label_texts) != Y.shape[1]:
+        raise DataError(
+            f"Y has {Y.shape[1]:,} labels, but there are {len(label_texts):,} label_texts: "
+            "give one for each column of Y"
+        )
+    return label_texts
+
+
+def tokenised(backbone: Backbone, texts: Texts, max_length: int) -> TokenizedTexts:
+    """Token ids of texts, at most `max_length` of each."""
+    if isinstance(texts, TokenRows):
+        n_cut = int((texts.lengths > max_length).sum())
+        rows = texts.shortened(max_length) if n_cut else texts
+    else:
+        found = backbone.tokenize(texts, max_length=max_length)
+        rows, n_cut = found.rows, found.n_cut
+    n_empty = int(np.count_nonzero(~has_words(rows, backbone.tokenizer)))
+    return TokenizedTexts(rows, n_empty, n_cut)
+
+
+def all_texts(X: Texts, label_texts: Texts) -> list[str] | None:
+    """Texts to learn a tokenizer from; none where there are only token ids."""
+    if isinstance(X, TokenRows) or isinstance(label_texts, TokenRows):
+        return None
+    return [*X, *label_texts]

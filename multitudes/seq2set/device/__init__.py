@@ -1,0 +1,1 @@
+"""Triton kernels; each has a plain twin, which its docstring names."""

@@ -1,0 +1,111 @@
+"""Exact matching of targets to steps on CUDA through Triton, so that nobody waits for the device.
+
+One program matches one instance by the algorithm of `multitudes.kernels.matching`, with the same
+arithmetic and so the same ties: prices, distances and chains are vectors in registers, a lane for
+each step. Nothing is copied to the host, and a whole training step can be captured as a graph.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+
+@triton.jit
+def _at(vector, lanes, lane):
+    """One element of a vector."""
+    return tl.sum(tl.where(lanes == lane, vector, 0), 0)
+
+
+@triton.jit
+def _match_kernel(
+    gain,  # IN float32 (b, N, m)
+    n_targets,  # IN int64 (b,)
+    steps,  # OUT int64 (b, m)
+    n_steps,
+    width,
+    FIRST_ONLY: tl.constexpr,
+    STEPS: tl.constexpr,
+    TARGETS: tl.constexpr,
+):
+    instance = tl.program_id(0).to(tl.int64)
+    lane, row = tl.arange(0, STEPS), tl.arange(0, TARGETS)
+    n = tl.load(n_targets + instance).to(tl.int32)
+    inside = lane < (n if FIRST_ONLY else n_steps)
+    holder = tl.full((STEPS,), -1, tl.int32)
+    step_price = tl.zeros((STEPS,), tl.float64)
+    target_price = tl.zeros((TARGETS,), tl.float64)
+    for t in range(0, n):
+        distance = tl.full((STEPS,), float("inf"), tl.float64)
+        before = tl.full((STEPS,), -1, tl.int32)
+        is_open = inside
+        moved = row < 0
+        mover, last, at = t, t * 0 - 1, t * 0
+        searching = t >= 0
+        while searching:
+            moved = moved | (row == mover)
+            where = gain + (instance * n_steps + lane) * width + mover
+            value = tl.load(where, mask=inside, other=0.0)
+            # What is no number counts as 0: with it a search might never end.
+            value = tl.where(tl.abs(value) < float("inf"), value, 0.0).to(tl.float64)
+            cost = -value - _at(target_price, row, mover) - step_price
+            nearer = is_open & (cost < distance)
+            distance = tl.where(nearer, cost, distance)
+            before = tl.where(nearer, last, before)
+            reachable = tl.where(is_open, distance, float("inf"))
+            at = tl.argmin(reachable, 0)
+            length = tl.min(reachable, 0)
+            target_price = tl.where(moved, target_price + length, target_price)
+            step_price = tl.where(inside & (is_open == 0), step_price - length, step_price)
+            distance = tl.where(is_open, distance - length, distance)
+            held_by = _at(holder, lane, at)
+            searching = held_by >= 0
+            is_open = is_open & ((lane != at) | (held_by < 0))
+            last = at
+            mover = held_by
+        previous = _at(before, lane, at)
+        while previous >= 0:
+            holder = tl.where(lane == at, _at(holder, lane, previous), holder)
+            at = previous
+            previous = _at(before, lane, at)
+        holder = tl.where(lane == at, t, holder)
+    out = steps + instance * width
+    absent = (row >= n) & (row < width)
+    tl.store(out + row, tl.full((TARGETS,), -1, tl.int64), mask=absent)
+    tl.store(out + holder, lane.to(tl.int64), mask=inside & (holder >= 0))
+
+
+def match_on_device(gain: Tensor, n_targets: Tensor, *, first_only: bool) -> Tensor:
+    """The step of each target, on the device of `gain`.
+
+    Parameters
+    ----------
+    gain : float32 tensor (b, N, m)
+        Of each target at each step; N a few hundred at most: vectors (N,) are in registers.
+    n_targets : int64 tensor (b,)
+        The first so many columns of an instance are targets, from 0 to m <= N.
+    first_only : bool
+        Use as many first steps as an instance has targets, not all.
+
+    Returns
+    -------
+    int64 tensor (b, m)
+        -1 behind an instance's targets.
+    """
+    n, n_steps, width = gain.shape
+    steps = torch.empty((n, width), dtype=torch.int64, device=gain.device)  # (b, m)
+    if steps.numel():
+        _match_kernel[(n,)](
+            gain.contiguous(),
+            n_targets,
+            steps,
+            n_steps,
+            width,
+            FIRST_ONLY=first_only,
+            STEPS=max(2, triton.next_power_of_2(n_steps)),
+            TARGETS=max(2, triton.next_power_of_2(width)),
+            num_warps=1,
+        )
+    return steps

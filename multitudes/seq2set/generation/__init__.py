@@ -1,0 +1,1 @@
+"""From a network to label sets and rankings."""

@@ -1,0 +1,111 @@
+"""Predictions of a network for texts as word ids: sets, or labels in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from multitudes.encoder.out_of_memory import explain_out_of_memory
+from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.metrics import set_scores
+from multitudes.progress import track
+from multitudes.seq2set.generation.decoding_config import DecodingConfig
+from multitudes.seq2set.generation.generation import generate
+from multitudes.seq2set.generation.label_sets import best_of_steps
+from multitudes.seq2set.network.network import SeqNetwork
+from multitudes.seq2set.words.word_batches import BatchConfig, sorted_rows, word_batch
+from multitudes.types import NO_LABEL, NO_SCORE, Predictions, Sparse
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A network and how it generates.
+
+    Parameters
+    ----------
+    network : SeqNetwork
+        In evaluation mode.
+    decoding : DecodingConfig
+    batches : BatchConfig
+    ends : bool
+        Whether the empty label ends a sequence.
+    """
+
+    network: SeqNetwork
+    decoding: DecodingConfig
+    batches: BatchConfig
+    ends: bool
+
+    def sets(self, rows: TokenRows) -> Predictions:
+        """The labels that were generated, likeliest first; -1 where a set is smaller."""
+        return self._predict(rows, n_candidates=1, top_k=self._largest)
+
+    def best(self, rows: TokenRows, *, top_k: int) -> Predictions:
+        """The labels with the highest scores over all steps, generated or not; see `rank_by`."""
+        top_k = min(top_k, self.network.n_labels)
+        return self._predict(rows, n_candidates=top_k, top_k=top_k, ranked=True)
+
+    @property
+    def _largest(self) -> int:
+        return self.network.decoder.n_steps - self.ends
+
+    def _predict(
+        self, rows: TokenRows, *, n_candidates: int, top_k: int, ranked: bool = False
+    ) -> Predictions:
+        labels = np.full((len(rows), top_k), NO_LABEL, np.int32)
+        scores = np.full((len(rows), top_k), NO_SCORE, np.float32)
+        size = max(1, self.batches.predict_batch_size // self.decoding.beam_width)
+        with (
+            explain_out_of_memory(lower=["predict_batch_size", "beam_width", "max_length"]),
+            track("Generating labels", len(rows), "texts") as task,
+        ):
+            for some in sorted_rows(rows.lengths, batch_size=size):
+                words = word_batch(
+                    rows.take(some),
+                    round_up_to=self.batches.round_up_to,
+                    device=self.network.device,
+                )
+                made = generate(
+                    self.network, words, config=self.decoding, ends=self.ends, top_k=n_candidates
+                )
+                found = made.labels, made.probabilities
+                if ranked:
+                    found = made.candidates.flatten(1), made.candidate_probabilities.flatten(1)
+                best = best_of_steps(
+                    found[0].cpu().numpy(),
+                    found[1].cpu().numpy(),
+                    n_labels=self.network.n_labels,
+                    top_k=top_k,
+                    rank_by=self.decoding.rank_by if ranked else "best",
+                )
+                labels[some], scores[some] = best.labels, best.scores
+                task.advance(len(some))
+        return Predictions(labels, scores, self.network.n_labels)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Measures the sets of instances kept aside.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    rows : TokenRows
+    Y : CSR (n, n_labels)
+    """
+
+    predictor: Predictor
+    rows: TokenRows
+    Y: Sparse
+
+    def __call__(self) -> dict[str, float]:
+        """Micro-F1 first: it tells the best epoch."""
+        found = self.predictor.sets(self.rows)
+        micro = set_scores(found, self.Y)
+        return {
+            "micro-F1": micro.f1,
+            "micro-P": micro.precision,
+            "micro-R": micro.recall,
+            "example-F1": set_scores(found, self.Y, average="example").f1,
+        }

@@ -1,0 +1,1 @@
+"""From word ids to the states and logits of each step."""

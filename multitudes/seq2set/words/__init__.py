@@ -1,0 +1,1 @@
+"""Texts as word ids, and vectors of words."""

@@ -1,0 +1,93 @@
+"""WordVocabulary: the words of the training texts, and texts as rows of word ids."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from multitudes.encoder.texts.tokenizing import Tokenized, id_type
+from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.errors import DataError
+from multitudes.features.text_buffer import TOKEN_PATTERN, as_texts, not_a_text
+
+PADDING, UNKNOWN = 0, 1
+N_SPECIAL = 2
+_WORD = re.compile(TOKEN_PATTERN)
+
+
+@dataclass(frozen=True)
+class WordVocabulary:
+    """Words and their ids: 0 is padding, 1 a word that training did not see, words follow.
+
+    Parameters
+    ----------
+    words : tuple of str
+        Most frequent first; equally frequent ones in alphabetical order. Word i has id i + 2.
+    lowercase : bool
+        Whether texts are lower-cased before they are looked up.
+    """
+
+    words: tuple[str, ...]
+    lowercase: bool = True
+
+    def __len__(self) -> int:
+        """Number of ids, the special ones included."""
+        return len(self.words) + N_SPECIAL
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """The id of each word."""
+        return {word: i for i, word in enumerate(self.words, N_SPECIAL)}
+
+    @classmethod
+    def of_texts(
+        cls,
+        texts: Iterable[str],
+        *,
+        max_words: int = 500_000,
+        min_count: int = 1,
+        lowercase: bool = True,
+    ) -> WordVocabulary:
+        """The most frequent words of texts: of the training split alone."""
+        counts: Counter[str] = Counter()
+        for words in split_words(as_texts(texts), lowercase=lowercase):
+            counts.update(words)
+        kept = [word for word, n in counts.items() if n >= min_count]
+        if not kept:
+            raise DataError(
+                f"the training texts have no word that occurs min_count={min_count} times or "
+                f"more (they have {len(counts):,} different words): there is nothing to learn from"
+            )
+        kept.sort(key=lambda word: (-counts[word], word))
+        return cls(tuple(kept[:max_words]), lowercase)
+
+    def rows(self, texts: Sequence[str], *, max_length: int) -> Tokenized:
+        """Texts as word ids, cut to `max_length` words.
+
+        A text without a word, an empty one for instance, is one unknown word.
+        """
+        texts = as_texts(texts)
+        ids, lengths, n_empty, n_cut = [], np.zeros(len(texts) + 1, np.int64), 0, 0
+        known = self.ids
+        kind = id_type(len(self))
+        for i, words in enumerate(split_words(texts, lowercase=self.lowercase), 1):
+            n_empty += not words
+            n_cut += len(words) > max_length
+            row = [known.get(word, UNKNOWN) for word in words[:max_length]] or [UNKNOWN]
+            ids.append(np.array(row, kind))
+            lengths[i] = len(row)
+        flat = np.concatenate(ids) if ids else np.zeros(0, kind)
+        return Tokenized(TokenRows(flat, np.cumsum(lengths)), n_empty=n_empty, n_cut=n_cut)
+
+
+def split_words(texts: Sequence[str], *, lowercase: bool) -> Iterator[list[str]]:
+    """The words of each text, as `multitudes.features` tells words apart."""
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise not_a_text([text], i)
+        yield _WORD.findall(text.lower() if lowercase else text)

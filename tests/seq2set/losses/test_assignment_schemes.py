@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+
+from multitudes.errors import ConfigError, DataError
+from multitudes.seq2set.losses.assignment_schemes import choose_scheme
+
+
+@pytest.mark.parametrize(
+    ("counts", "scheme"),
+    [
+        ([1, 1, 1, 1, 6], "first-n"),  # a few have many, as in AmazonCat-13K: 20% above
+        ([7, 7, 7, 6, 1], "all"),  # most are near the most, as in Amazon-670K: 80% above
+        ([1, 3], "all"),  # half and half, as in EURLex-4K
+        ([2, 2, 2], "first-n"),  # nobody is above
+        ([0, 0, 5], "first-n"),
+    ],
+)
+def test_auto_goes_by_the_share_of_instances_above_the_average(counts, scheme):
+    choice = choose_scheme(np.array(counts))
+    assert choice.scheme == scheme
+    assert f"{np.mean(np.array(counts) > np.mean(counts)):.1%}" in choice.reason
+    assert f"average of {np.mean(counts):.2f}" in choice.reason
+
+
+@pytest.mark.parametrize("scheme", ["all", "first-n"])
+def test_a_scheme_that_was_set_stays(scheme):
+    choice = choose_scheme([], scheme=scheme)
+    assert choice.scheme == scheme
+    assert "as set" in choice.reason
+
+
+def test_unknown_schemes_and_missing_counts_are_refused():
+    with pytest.raises(ConfigError, match="'first'"):
+        choose_scheme([1], scheme="first")
+    with pytest.raises(DataError, match="at least one instance"):
+        choose_scheme([])
