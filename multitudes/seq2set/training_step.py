@@ -13,6 +13,7 @@ from multitudes.seq2set.losses import sequence_loss, set_generation_loss
 from multitudes.seq2set.losses.loss_config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher
 from multitudes.seq2set.network.decoder import Decoded
+from multitudes.seq2set.network.label_output import fed_before
 from multitudes.seq2set.network.network import SeqNetwork, TrainingBatch
 from multitudes.seq2set.words.word_batches import WordBatch
 from multitudes.training.loss_terms import LOSS
@@ -110,11 +111,3 @@ class TrainingStep:
         if torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") == torch.float16:
             return False
         return self.terms.objective == "sequence" or self.terms.matcher.stays_on(ids, n_steps)
-
-
-def fed_before(targets: Tensor, empty: int) -> Tensor:
-    """The labels (b, N, N) that came before each step, -1 for none; of targets (b, N)."""
-    n_steps = targets.shape[1]
-    earlier = torch.ones(n_steps, n_steps, device=targets.device).tril(-1).bool()  # (N, N)
-    labels = torch.where(targets == empty, -1, targets)  # (b, N)
-    return torch.where(earlier, labels[:, None], -1)  # (b, N, N)

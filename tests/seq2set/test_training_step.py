@@ -12,7 +12,7 @@ from multitudes.seq2set.losses import sequence_loss
 from multitudes.seq2set.losses.loss_config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher
 from multitudes.seq2set.network.network import TrainingBatch
-from multitudes.seq2set.training_step import BatchTerms, TrainingStep, fed_before
+from multitudes.seq2set.training_step import BatchTerms, TrainingStep
 from multitudes.seq2set.words.word_batches import on_device, word_batch
 
 from .operations import WAITING, Operations
@@ -200,12 +200,6 @@ def test_products_that_chose_labels_give_the_same_loss_as_new_ones(precision, se
             results.append((loss, *torch.autograd.grad(loss, learned, retain_graph=True)))
     near = {"rtol": 1e-4, "atol": 1e-5} if precision is None else {"rtol": 3e-2, "atol": 5e-3}
     torch.testing.assert_close(*results, **near)
-
-
-def test_fed_before():
-    targets = torch.tensor([[2, 0, 9, -1]])
-    expected = [[-1, -1, -1, -1], [2, -1, -1, -1], [2, 0, -1, -1], [2, 0, -1, -1]]
-    assert fed_before(targets, empty=9)[0].tolist() == expected
 
 
 # ---------------------------------------------------------------------- on a GPU

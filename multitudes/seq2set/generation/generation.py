@@ -10,7 +10,7 @@ from torch import Tensor
 from multitudes.seq2set.generation.beam_search import beam_search
 from multitudes.seq2set.generation.decoding_config import DecodingConfig
 from multitudes.seq2set.network.decoder import Decoded, Decoder
-from multitudes.seq2set.network.label_output import without
+from multitudes.seq2set.network.label_output import fed_before, without
 from multitudes.seq2set.network.network import SeqNetwork
 from multitudes.seq2set.words.word_batches import WordBatch
 
@@ -114,22 +114,25 @@ def _scored(
     labels, states = decoded.labels, decoded.states  # (b, t), (b, t, w)
     n, n_steps = labels.shape
     top_k = min(top_k, decoder.empty)
-    own = torch.empty((n, n_steps), device=labels.device)
+    own = torch.empty(n * n_steps, device=labels.device)  # by step of a text, as all below
     empty = torch.empty_like(own)
-    values = torch.empty((n, n_steps, top_k), device=labels.device)
-    candidates = torch.empty((n, n_steps, top_k), dtype=torch.int64, device=labels.device)
+    values = torch.empty((n * n_steps, top_k), device=labels.device)
+    candidates = torch.empty_like(values, dtype=torch.int64)
+    banned = fed_before(labels, decoder.empty).flatten(0, 1) if decoder.masked_softmax else None
+    # Many steps at once: each product reads all of the output layer's weights.
     at_once = max(1, LOGITS_AT_ONCE // len(decoder.output.weight))
-    for t in range(n_steps):
-        for first in range(0, n, at_once):
-            rows = slice(first, first + at_once)
-            logits = decoder.output.logits(states[rows, t]).float()  # (r, n_symbols)
-            if decoder.masked_softmax and t:
-                logits = without(logits, labels[rows, :t], empty=decoder.empty)
-            probabilities = torch.softmax(logits, dim=1)
-            own[rows, t] = probabilities.gather(1, labels[rows, t, None])[:, 0]
-            empty[rows, t] = probabilities[:, decoder.empty]
-            best = probabilities[:, : decoder.empty].topk(top_k, dim=1)
-            values[rows, t], candidates[rows, t] = best.values, best.indices
+    for first in range(0, n * n_steps, at_once):
+        rows = slice(first, first + at_once)
+        logits = decoder.output.logits(states.flatten(0, 1)[rows]).float()  # (r, n_symbols)
+        if banned is not None:
+            logits = without(logits, banned[rows], empty=decoder.empty)
+        probabilities = torch.softmax(logits, dim=1)
+        own[rows] = probabilities.gather(1, labels.flatten()[rows, None])[:, 0]
+        empty[rows] = probabilities[:, decoder.empty]
+        best = probabilities[:, : decoder.empty].topk(top_k, dim=1)
+        values[rows], candidates[rows] = best.values, best.indices
+    own, empty = own.view(n, n_steps), empty.view(n, n_steps)
+    values, candidates = values.view(n, n_steps, top_k), candidates.view(n, n_steps, top_k)
     over = _over(labels == decoder.empty, empty, stop_at, ends=ends)  # (b, t)
     nothing = over | (labels == decoder.empty)
     candidates = candidates.masked_fill(over[:, :, None], -1)

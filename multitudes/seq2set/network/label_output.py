@@ -87,3 +87,11 @@ def without(logits: Tensor, banned: Tensor, *, empty: int, first: int = 0) -> Te
     penalty = torch.zeros(place.shape, dtype=logits.dtype, device=logits.device)
     penalty = penalty.masked_fill(here, -torch.inf)
     return logits.scatter_add(1, place.clamp(0, logits.shape[1] - 1), penalty)
+
+
+def fed_before(targets: Tensor, empty: int) -> Tensor:
+    """The labels (b, N, N) that came before each step, -1 for none; of targets (b, N)."""
+    n_steps = targets.shape[1]
+    earlier = torch.ones(n_steps, n_steps, device=targets.device).tril(-1).bool()  # (N, N)
+    labels = torch.where(targets == empty, -1, targets)  # (b, N)
+    return torch.where(earlier, labels[:, None], -1)  # (b, N, N)
