@@ -9,6 +9,7 @@ import scipy.sparse as sp
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from benchmarks.seq2set import latency
 from benchmarks.seq2set.__main__ import one_run
 from benchmarks.seq2set.contestants import GROUPS, LAMBDAS, contestant, figure5_name
 from benchmarks.seq2set.figures import curve, draw
@@ -129,3 +130,10 @@ def test_runs_made_side_by_side_are_joined():
 def test_what_cannot_be_joined_is_refused(second, said):
     with pytest.raises(SystemExit, match=said):
         joined([record("bm"), second])
+
+
+def test_latency_is_measured():
+    sizes = ["--labels", "9", "--words", "20", "--instances", "4", "--steps", "3", "--hidden", "4"]
+    found = latency.measured(latency.parse([*sizes, "--rounds", "2"]), bottleneck=2)
+    assert found["p50_ms"] > 0
+    assert found["texts_per_second"] > 0
