@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -62,10 +63,12 @@ def generate(
     top_k : int
         Candidates to keep of each step.
     """
+    decoder = network.decoder
+    top_k = min(top_k, decoder.empty)
     if config.beam_width > 1:
         memory = network.encode(words)
         labels = beam_search(
-            network.decoder,
+            decoder,
             memory,
             width=config.beam_width,
             no_repeat=config.no_repeat,
@@ -73,74 +76,97 @@ def generate(
         )
         # Feeding the sequence that was found gives the states it was found with.
         decoded = network.decode(memory, labels)
+        scores = _scores_of_all(decoder, decoded, top_k)
     else:
-        look = _Done(network.decoder, config.stop_at, ends=ends)
-        wanted = ends or config.stop_at is not None
-        decoded = network(words, no_repeat=config.no_repeat, until=look if wanted else None)
-    return _scored(network.decoder, decoded, config.stop_at, ends=ends, top_k=top_k)
+        watch = _Watch(decoder, config.stop_at, ends=ends, top_k=top_k)
+        decoded = network(words, no_repeat=config.no_repeat, watch=watch)
+        scores = watch.scores or _scores_of_all(decoder, decoded, top_k)
+    return _generated(decoded.labels, scores, decoder.empty, config.stop_at, ends=ends)
 
 
-class _Done:
-    """Tells when all texts of a batch are done."""
+class _Scores(NamedTuple):
+    """Probabilities at some steps: (r,) and (r, k), or (b, t) and (b, t, k)."""
 
-    def __init__(self, decoder: Decoder, stop_at: float | None, *, ends: bool) -> None:
-        self.decoder, self.stop_at, self.ends = decoder, stop_at, ends
+    own: Tensor  # of the symbol that was generated
+    empty: Tensor  # of the empty label
+    values: Tensor  # of the likeliest labels
+    candidates: Tensor  # those labels
+
+
+def _scores(logits: Tensor, labels: Tensor, *, empty: int, top_k: int) -> _Scores:
+    """Of logits (r, n_symbols) and the symbols (r,) that were generated."""
+    probabilities = torch.softmax(logits.float(), dim=1)
+    own = probabilities.gather(1, labels[:, None])[:, 0]
+    best = probabilities[:, :empty].topk(top_k, dim=1)
+    return _Scores(own, probabilities[:, empty], best.values, best.indices)
+
+
+class _Watch:
+    """Keeps the probabilities of each step, and tells when all texts of a batch are done."""
+
+    def __init__(self, decoder: Decoder, stop_at: float | None, *, ends: bool, top_k: int) -> None:
+        self.decoder, self.stop_at, self.ends, self.top_k = decoder, stop_at, ends, top_k
         self.done: Tensor | None = None  # (b,)
         self.n_steps = 0
+        self._steps: list[_Scores] = []
 
-    def __call__(self, labels: Tensor, features: Tensor) -> bool:
+    @property
+    def scores(self) -> _Scores | None:
+        """Those of all steps; none where a step's logits were too many to be seen."""
+        if not self._steps:
+            return None
+        return _Scores(*(torch.stack(parts, dim=1) for parts in zip(*self._steps, strict=True)))
+
+    def __call__(self, labels: Tensor, hidden: Tensor, logits: Tensor | None) -> bool:
         """After a step: whether no text needs another."""
-        now = labels == self.decoder.empty  # (b,)
-        if not self.ends and self.stop_at is not None:
-            now = now & self._is_certain(now, features, self.stop_at)
-        self.done = now if self.done is None else self.done | now
+        empty = self.decoder.empty
+        if logits is not None:
+            self._steps.append(_scores(logits, labels, empty=empty, top_k=self.top_k))
         self.n_steps += 1
+        if not self.ends and self.stop_at is None:
+            return False
+        now = labels == empty  # (b,)
+        if not self.ends and self.stop_at is not None:
+            now = now & (self._of_empty(hidden) >= self.stop_at)
+        self.done = now if self.done is None else self.done | now
         every = STEPS_BETWEEN_LOOKS.get(labels.device.type, 1)
         return self.n_steps % every == 0 and bool(self.done.all())
 
-    def _is_certain(self, is_empty: Tensor, features: Tensor, stop_at: float) -> Tensor:
-        """Whether the empty label is likely enough (b,); on a CPU only where it was chosen."""
-        rows = slice(None) if features.is_cuda else is_empty
-        logits = self.decoder.output.logits(self.decoder.output.hidden(features[rows])).float()
-        certain = torch.zeros_like(is_empty)
-        certain[rows] = torch.softmax(logits, dim=1)[:, self.decoder.empty] >= stop_at
-        return certain
+    def _of_empty(self, hidden: Tensor) -> Tensor:
+        """The probability (b,) of the empty label at the last step."""
+        if self._steps:
+            return self._steps[-1].empty
+        return torch.softmax(self.decoder.output.logits(hidden).float(), 1)[:, self.decoder.empty]
 
 
-def _scored(
-    decoder: Decoder, decoded: Decoded, stop_at: float | None, *, ends: bool, top_k: int
-) -> Generated:
-    """Probabilities of what was generated, and candidates."""
-    labels, states = decoded.labels, decoded.states  # (b, t), (b, t, w)
-    n, n_steps = labels.shape
-    top_k = min(top_k, decoder.empty)
-    own = torch.empty(n * n_steps, device=labels.device)  # by step of a text, as all below
-    empty = torch.empty_like(own)
-    values = torch.empty((n * n_steps, top_k), device=labels.device)
-    candidates = torch.empty_like(values, dtype=torch.int64)
+def _scores_of_all(decoder: Decoder, decoded: Decoded, top_k: int) -> _Scores:
+    """Probabilities of steps that were not watched."""
+    labels, states = decoded.labels, decoded.states.flatten(0, 1)  # (b, t), (b * t, w)
     banned = fed_before(labels, decoder.empty).flatten(0, 1) if decoder.masked_softmax else None
     # Many steps at once: each product reads all of the output layer's weights.
     at_once = max(1, LOGITS_AT_ONCE // len(decoder.output.weight))
-    for first in range(0, n * n_steps, at_once):
+    parts = []
+    for first in range(0, len(states), at_once):
         rows = slice(first, first + at_once)
-        logits = decoder.output.logits(states.flatten(0, 1)[rows]).float()  # (r, n_symbols)
+        logits = decoder.output.logits(states[rows])  # (r, n_symbols)
         if banned is not None:
             logits = without(logits, banned[rows], empty=decoder.empty)
-        probabilities = torch.softmax(logits, dim=1)
-        own[rows] = probabilities.gather(1, labels.flatten()[rows, None])[:, 0]
-        empty[rows] = probabilities[:, decoder.empty]
-        best = probabilities[:, : decoder.empty].topk(top_k, dim=1)
-        values[rows], candidates[rows] = best.values, best.indices
-    own, empty = own.view(n, n_steps), empty.view(n, n_steps)
-    values, candidates = values.view(n, n_steps, top_k), candidates.view(n, n_steps, top_k)
-    over = _over(labels == decoder.empty, empty, stop_at, ends=ends)  # (b, t)
-    nothing = over | (labels == decoder.empty)
-    candidates = candidates.masked_fill(over[:, :, None], -1)
+        parts.append(_scores(logits, labels.flatten()[rows], empty=decoder.empty, top_k=top_k))
+    joined = (torch.cat(part) for part in zip(*parts, strict=True))
+    return _Scores(*(part.view(*labels.shape, *part.shape[1:]) for part in joined))
+
+
+def _generated(
+    labels: Tensor, scores: _Scores, empty: int, stop_at: float | None, *, ends: bool
+) -> Generated:
+    """Labels (b, t) and their probabilities, without what comes after a text's end."""
+    over = _over(labels == empty, scores.empty, stop_at, ends=ends)  # (b, t)
+    nothing = over | (labels == empty)
     return Generated(
         labels.masked_fill(nothing, -1),
-        own.masked_fill(nothing, 0.0),
-        candidates,
-        values.masked_fill(over[:, :, None], 0.0),
+        scores.own.masked_fill(nothing, 0.0),
+        scores.candidates.masked_fill(over[:, :, None], -1),
+        scores.values.masked_fill(over[:, :, None], 0.0),
     )
 
 

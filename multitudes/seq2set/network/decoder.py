@@ -64,8 +64,9 @@ class Decoded(NamedTuple):
 
 LABELS = "labels."
 
-Until = Callable[[Tensor, Tensor], bool]
-"""Of a step's labels (b,) and features (b, z): whether no further step is wanted."""
+Watch = Callable[[Tensor, Tensor, Tensor | None], bool]
+"""Is told a step's labels (b,), what the output layer read (b, w), and its logits (b, n_symbols)
+unless there are too many; says whether no further step is wanted."""
 
 
 class Decoder(nn.Module):
@@ -104,7 +105,7 @@ class Decoder(nn.Module):
         targets: Tensor | None = None,
         *,
         no_repeat: bool = False,
-        until: Until | None = None,
+        watch: Watch | None = None,
     ) -> Decoded:
         """All steps.
 
@@ -117,17 +118,18 @@ class Decoder(nn.Module):
             likeliest symbol of a step is fed to the next one (student forcing).
         no_repeat : bool
             Choose no label twice.
-        until : function of (labels (b,), features (b, z)) of a step -> bool, optional
-            Whether to stop after that step, before all are done.
+        watch : Watch, optional
+            Sees each step that chose a symbol, and may stop after it, before all are done.
         """
         keys = self.attention.keys(values)  # (b, m, hidden)
-        if self._loops_at_once and not no_repeat and until is None:
+        if self._loops_at_once and not no_repeat and watch is None:
             to = Attended(keys, values, spans_of(bias), self.attention.energy.weight[0])
             return self._all_steps(to, state, targets)
         now = self.first(state)
         features: list[Tensor] = []
         fed: list[Tensor] = []
         banned: Tensor | None = None  # (b, t)
+        done = False
         for t in range(self.n_steps):
             if fed and (no_repeat or self.masked_softmax):
                 banned = torch.stack(fed, dim=1)
@@ -137,15 +139,30 @@ class Decoder(nn.Module):
                 now = now._replace(label=targets[:, t])
             else:
                 with torch.no_grad():  # the losses compute logits anew, of all steps at once
-                    chosen = self.output.best(self.output.hidden(step_features), banned)  # (b,)
+                    chosen, done = self._chosen(step_features, banned, watch)  # (b,)
                 now = now._replace(label=chosen)
             fed.append(now.label)
             if self.global_embedding is not None:
                 now = now._replace(expected=self.expected(step_features, banned))
-            if until is not None and until(now.label, step_features):
+            if done:
                 break
         states = self.output.hidden(torch.stack(features, dim=1))  # (b, t, w)
         return Decoded(states, torch.stack(fed, dim=1))
+
+    def _chosen(
+        self, features: Tensor, banned: Tensor | None, watch: Watch | None
+    ) -> tuple[Tensor, bool]:
+        """The likeliest symbols (b,) of a step, but for those `banned`; and whether to stop."""
+        hidden = self.output.hidden(features)  # (b, w)
+        if watch is None or not self.output.fits_at_once:
+            chosen = self.output.best(hidden, banned)  # (b,)
+            return chosen, watch is not None and watch(chosen, hidden, None)
+        logits = self.output.logits(hidden)  # (b, n_symbols)
+        allowed = logits
+        if banned is not None:
+            allowed = without(logits, banned, empty=self.empty)
+        chosen = allowed.max(dim=1).indices  # (b,)
+        return chosen, watch(chosen, hidden, allowed if self.masked_softmax else logits)
 
     @property
     def casts_itself(self) -> tuple[str, ...]:

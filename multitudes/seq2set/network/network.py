@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from multitudes.seq2set.network.decoder import Decoded, Decoder, Until
+from multitudes.seq2set.network.decoder import Decoded, Decoder, Watch
 from multitudes.seq2set.network.label_vectors import RANGE, StartVectors
 from multitudes.seq2set.network.network_config import NetworkConfig
 from multitudes.seq2set.network.text_encoder import Memory, TextEncoder
@@ -92,13 +92,13 @@ class SeqNetwork(nn.Module):
         targets: Tensor | None = None,
         *,
         no_repeat: bool = False,
-        until: Until | None = None,
+        watch: Watch | None = None,
     ) -> Decoded:
         """Generate with targets (b, N) fed (teacher forcing), or the network's own choice."""
         memory = self.encode(words)
         if targets is not None:
             targets = torch.where(targets < 0, self.empty, targets)  # (b, N)
-        return self.decode(memory, targets, no_repeat=no_repeat, until=until)
+        return self.decode(memory, targets, no_repeat=no_repeat, watch=watch)
 
     def decode(
         self,
@@ -106,12 +106,12 @@ class SeqNetwork(nn.Module):
         targets: Tensor | None = None,
         *,
         no_repeat: bool = False,
-        until: Until | None = None,
+        watch: Watch | None = None,
     ) -> Decoded:
         """The decoder's steps; those of training are compiled if so set."""
-        if self.training and until is None and not no_repeat:
+        if self.training and watch is None and not no_repeat:
             return self.unrolling(self.decoder, memory, targets)
-        return self.decoder.forward(*memory, targets, no_repeat=no_repeat, until=until)
+        return self.decoder.forward(*memory, targets, no_repeat=no_repeat, watch=watch)
 
     @property
     def label_embeddings(self) -> Tensor:

@@ -123,6 +123,20 @@ def test_beams_of_a_batch_are_those_of_single_texts(settings, ends):
         torch.testing.assert_close(alone.probabilities[0], batch.probabilities[i])
 
 
+@pytest.mark.parametrize(("ends", "stop_at"), [(True, None), (False, 0.6), (False, None)])
+@pytest.mark.parametrize("no_repeat", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_more_labels_than_are_looked_at_together(monkeypatch, ends, stop_at, no_repeat, masked):
+    """Steps are then scored when all are made, a few at a time."""
+    net = network(n_steps=6, seed=4, masked_softmax=masked)
+    config = DecodingConfig(stop_at=stop_at, no_repeat=no_repeat)
+    together = made(net, config=config, ends=ends)
+    monkeypatch.setattr("multitudes.seq2set.network.label_output.MAX_LABELS_AT_ONCE", 3)
+    monkeypatch.setattr("multitudes.seq2set.generation.generation.LOGITS_AT_ONCE", 4 * N_LABELS)
+    apart = made(net, config=config, ends=ends)
+    torch.testing.assert_close(vars(apart), vars(together))
+
+
 def test_masked_softmax_gives_nothing_to_labels_fed_before():
     net = network(n_steps=5, masked_softmax=True)
     found = made(net, top_k=N_LABELS)
