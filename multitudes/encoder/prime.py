@@ -16,7 +16,6 @@ from multitudes.config import settings_as_dicts, settings_from_dicts
 from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.loading import load_backbone
-from multitudes.encoder.backbone.prediction_encoder import PredictionEncoder, checked_precision
 from multitudes.encoder.classifier import ClassifierConfig, train_classifier
 from multitudes.encoder.explanation import Explanation, source_shares
 from multitudes.encoder.fitting import (
@@ -30,12 +29,13 @@ from multitudes.encoder.kept_instances import KeptInstances
 from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.network import PrimeNetwork, Sources, new_sources
 from multitudes.encoder.network_state import network_from_state, network_state
-from multitudes.encoder.prototypes.new_labels import NewLabels, example_centroids
+from multitudes.encoder.new_labels import NewLabels, example_centroids
+from multitudes.encoder.prediction_encoder import PredictionEncoder, checked_precision
 from multitudes.encoder.prototypes.prototype_config import SOURCES, PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.encoder.search.index_config import IndexConfig
-from multitudes.encoder.texts.text_inputs import (
+from multitudes.encoder.text_inputs import (
     Texts,
     all_texts,
     checked_label_texts,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from multitudes.encoder.prototypes.halving import MAX_ITERATIONS, halve
+from multitudes.encoder.halving import MAX_ITERATIONS, halve
 from multitudes.kernels.threads import available_cores
 from multitudes.labels import build_tree
 from multitudes.types import IntArray

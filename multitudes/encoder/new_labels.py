@@ -11,7 +11,7 @@ import torch
 
 from multitudes.encoder.fitting import embed
 from multitudes.encoder.network import PrimeNetwork
-from multitudes.encoder.texts.text_inputs import Texts
+from multitudes.encoder.text_inputs import Texts
 from multitudes.encoder.texts.tokenizing import has_words
 from multitudes.encoder.texts.tokens import TokenRows, joined
 from multitudes.errors import ConfigError, DataError
