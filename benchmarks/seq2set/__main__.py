@@ -41,7 +41,7 @@ def main() -> None:
     runs: dict[str, Any] = {}
     with progress.shown(given.verbose):
         for name in given.contestants:
-            for seed in range(given.seeds):
+            for seed in range(given.first_seed, given.first_seed + given.seeds):
                 runs[f"{name}, seed {seed}"] = run = one_run(name, problem, given, seed)
                 print(f"{name}: {json.dumps({k: v for k, v in run.items() if k != 'curve'})}")
                 sys.stdout.flush()
@@ -66,7 +66,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--precision", default="auto")
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=1, help="how many")
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--first", type=int, help="only so many instances, for a quick look")
     parser.add_argument("--compile", choices=("off", "on", "graphs"), default="off")
     parser.add_argument("--validate", action="store_true", help="leave the test split alone")

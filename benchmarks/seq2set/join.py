@@ -3,7 +3,7 @@
     python -m benchmarks.seq2set.join RECORD.json ... --out benchmarks/results/seq2set-DATA.json
 
 Small batches leave most of a card idle, so a table is made faster by several trainings at once,
-each with a record of its own. Their settings must be the same but for the contestants. With
+each with a record of its own. Their settings must be the same but for contestants and seeds. With
 ``--side-by-side`` the record says that its speeds are those of a shared card, and they are not
 printed.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.seq2set.tables import summary, tables
 
-OWN = ("name", "contestants", "seeds", "verbose")  # settings in which records may differ
+OWN = ("name", "contestants", "seeds", "first_seed", "verbose")  # settings in which records may differ
 
 
 def main() -> None:
