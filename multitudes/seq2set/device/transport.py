@@ -77,7 +77,6 @@ def _vectors(vectors, first, row, n_rows, row_step, d, LANES: tl.constexpr):
 def _distance_kernel(
     expected,  # IN float32 (b, N, d)
     targets,  # IN float32 (b, m, d)
-    row_mask,  # IN bool (b, N)
     column_mask,  # IN bool (b, m)
     distances,  # OUT float32 (b,)
     to_expected,  # OUT float32 (b, N, d), strides of `expected`
@@ -99,8 +98,8 @@ def _distance_kernel(
     row, column = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
     expected += instance * expected_instance
     targets += instance * n_columns * d
-    has_row = tl.load(row_mask + instance * n_rows + row, mask=row < n_rows, other=0) != 0
     at = column_mask + instance * n_columns + column
+    has_row = row < n_rows
     has_column = tl.load(at, mask=column < n_columns, other=0) != 0
     product = tl.zeros((ROWS, COLUMNS), tl.float32)
     of_rows, of_columns = tl.zeros((ROWS,), tl.float32), tl.zeros((COLUMNS,), tl.float32)
@@ -124,7 +123,7 @@ def _distance_kernel(
         two = _vectors(targets, first, column, n_columns, d, d, LANES)
         grad = back[:, None] * one - tl.dot(pull, two, input_precision="ieee")
         lane = first + tl.arange(0, LANES)
-        inside = (row < n_rows)[:, None] & (lane < d)[None, :]
+        inside = has_row[:, None] & (lane < d)[None, :]
         place = instance * expected_instance + row.to(tl.int64)[:, None] * expected_row
         tl.store(to_expected + place + lane[None, :], grad * per_row[:, None], mask=inside)
 
@@ -169,7 +168,6 @@ def plans_on_device(
 def distances_on_device(
     expected: Tensor,
     targets: Tensor,
-    has_step: Tensor,
     has_target: Tensor,
     *,
     beta: float,
@@ -178,9 +176,8 @@ def distances_on_device(
 ) -> tuple[Tensor, Tensor]:
     """Distances float32 (b,), and their gradient to `expected` (b, N, d), each of its own alone.
 
-    Takes float32 expected (b, N, d), in whatever order in memory, targets (b, m, d), and bool
-    has_step (b, N) and has_target (b, m). See
-    `multitudes.seq2set.losses.transport.transport_distances`.
+    Takes float32 expected (b, N, d), in whatever order in memory, targets (b, m, d) and bool
+    has_target (b, m). See `multitudes.seq2set.losses.transport.transport_distances`.
     """
     n, n_rows, d = expected.shape
     n_columns = targets.shape[1]
@@ -193,7 +190,6 @@ def distances_on_device(
         _distance_kernel[(n,)](
             expected,
             targets.contiguous(),
-            has_step.contiguous(),
             has_target.contiguous(),
             distances,
             gradient,

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from multitudes.config import Config, setting
 from multitudes.seq2set.losses.assignment_schemes import AUTO, SCHEMES
 
-EVERY_STEP, MATCHED_STEPS = "all", "matched"
-
 
 @dataclass(frozen=True)
 class SetLossConfig(Config):
@@ -25,12 +23,6 @@ class SetLossConfig(Config):
     )
     transport_weight: float = setting(
         8.0, "Weight of the transport distance between predicted and true labels.", at_least=0
-    )
-    transport_over: str = setting(
-        EVERY_STEP,
-        "Steps that are moved onto the labels: all, or those matched to a label, so that nothing "
-        "keeps the others from being empty.",
-        choices=(EVERY_STEP, MATCHED_STEPS),
     )
     transport_beta: float = setting(1.0, "Proximal weight of the transport's solver.", above=0)
     transport_steps: int = setting(50, "Proximal steps of that solver.", at_least=1)

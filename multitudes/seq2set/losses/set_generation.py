@@ -11,7 +11,7 @@ Reference
     OTSeq2Set, Eq. 17. Table 3's BM is a `transport_weight` of 0.
 Relation to siblings
     Puts together `set_matching` and `transport`, both from one pass over the labels in blocks, and
-    matches on the CPU while the device computes the transport, if that does not need to know.
+    matches on the CPU while the device computes the transport.
 Example
     >>> import torch
     >>> from multitudes.seq2set.network.label_softmax import OutputLayer
@@ -31,9 +31,9 @@ import torch
 from torch import Tensor
 
 from multitudes.errors import ConfigError
-from multitudes.seq2set.losses.loss_config import MATCHED_STEPS, SetLossConfig
+from multitudes.seq2set.losses.loss_config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher, check_room
-from multitudes.seq2set.losses.set_matching import set_matching_loss, targets_of_steps
+from multitudes.seq2set.losses.set_matching import set_matching_loss
 from multitudes.seq2set.losses.transport import transport_loss
 from multitudes.seq2set.network.label_softmax import OutputLayer, Scored, label_softmax
 
@@ -80,12 +80,7 @@ def set_generation_loss(
     terms: dict[str, Tensor] = {}
     if expected is not None and embeddings is not None:
         near = embeddings.detach()[targets.clamp(min=0)]  # (b, m, d)
-        has_step = None
-        if config.transport_over == MATCHED_STEPS:
-            has_step = targets_of_steps(matching.steps(), states.shape[1]).any(dim=2)  # (b, N)
-        terms["transport"] = transport_loss(
-            expected, near, has_target, has_step=has_step, config=config
-        )
+        terms["transport"] = transport_loss(expected, near, has_target, config=config)
     terms["matching"] = set_matching_loss(
         of_targets, of_empty.squeeze(2), matching.steps(), empty_weight=config.empty_weight
     )

@@ -33,16 +33,11 @@ def set_matching_loss(
 ) -> Tensor:
     """Loss () of a batch; see the module for the inputs."""
     n, n_steps, _ = target_log_probs.shape
-    is_here = targets_of_steps(steps, n_steps)  # (b, N, m)
-    is_empty = ~is_here.any(dim=2)  # (b, N)
-    of_targets = target_log_probs.masked_fill(~is_here, 0.0).sum()
+    number = torch.arange(n_steps, device=steps.device)[:, None]  # (N, 1)
+    elsewhere = number != steps[:, None]  # (b, N, m)
+    is_empty = elsewhere.all(dim=2)  # (b, N)
+    of_targets = target_log_probs.masked_fill(elsewhere, 0.0).sum()
     of_empty = empty_log_probs.masked_fill(~is_empty, 0.0).sum()
     n_empty = is_empty.sum()
     weight = (n * n_steps - n_empty) + empty_weight * n_empty
     return -(of_targets + empty_weight * of_empty) / weight
-
-
-def targets_of_steps(steps: Tensor, n_steps: int) -> Tensor:
-    """Whether a target is matched to a step, bool (b, N, m), from the step of each (b, m)."""
-    number = torch.arange(n_steps, device=steps.device)[:, None]  # (N, 1)
-    return number == steps[:, None]

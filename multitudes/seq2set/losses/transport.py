@@ -2,12 +2,12 @@
 
 What it optimises
     Predictions are to be near the targets even where they miss them: the least cost of moving the
-    steps' expected label embeddings, the same share each, onto the targets' embeddings, 1 / n each.
-    The cost is the cosine distance.
+    steps' expected label embeddings, 1 / N each, onto the targets' embeddings, 1 / n each. The cost
+    is the cosine distance.
 Inputs
     ``expected`` float (b, N, d), the mean of the label embeddings under each step's distribution;
-    ``target_embeddings`` float (b, m, d); ``has_target`` bool (b, m); ``has_step`` bool (b, N), the
-    steps that take part, by default all. Instances without a target do not count.
+    ``target_embeddings`` float (b, m, d); ``has_target`` bool (b, m). Instances without a target do
+    not count.
 Reference
     OTSeq2Set, Eq. 14 to 16; Xie et al., UAI 2020. Plans are kept out of the gradient, as in the
     released code: where they are optimal, the gradient is that of the distance.
@@ -45,37 +45,29 @@ def transport_loss(
     target_embeddings: Tensor,
     has_target: Tensor,
     *,
-    has_step: Tensor | None = None,
     config: SetLossConfig = DEFAULT,
 ) -> Tensor:
     """Mean distance () of a batch; see the module for the inputs."""
-    if has_step is None:
-        has_step = has_target.new_ones(expected.shape[:2])  # (b, N)
     with torch.autocast(expected.device.type, enabled=False):
-        distances = transport_distances(
-            expected, target_embeddings, has_step, has_target, config
-        )  # (b,)
+        distances = transport_distances(expected, target_embeddings, has_target, config)  # (b,)
     return distances.sum() / has_target.any(dim=1).sum().clamp(min=1)
 
 
 def transport_distances(
-    expected: Tensor,
-    target_embeddings: Tensor,
-    has_step: Tensor,
-    has_target: Tensor,
-    config: SetLossConfig = DEFAULT,
+    expected: Tensor, target_embeddings: Tensor, has_target: Tensor, config: SetLossConfig = DEFAULT
 ) -> Tensor:
-    """The distance (b,) of each instance, 0 where it has no target or no step."""
+    """The distance (b,) of each instance, 0 where it has no target."""
     if runs_triton(expected.device) and expected.dtype == torch.float32:
         # Here, because Triton may not be installed.
         from multitudes.seq2set.device.transport import fits
 
         if fits(expected.shape[1], target_embeddings.shape[1]):
             distances: Tensor = _DeviceDistances.apply(  # type: ignore[no-untyped-call]
-                expected, target_embeddings, has_step, has_target, config
+                expected, target_embeddings, has_target, config
             )
             return distances
     cost = cosine_distances(expected, target_embeddings)  # (b, N, m)
+    has_step = has_target.new_ones(cost.shape[:2])  # (b, N)
     plans = transport_plans(
         cost.detach(),
         has_step,
@@ -95,7 +87,6 @@ class _DeviceDistances(Function):
         ctx: Any,
         expected: Tensor,
         target_embeddings: Tensor,
-        has_step: Tensor,
         has_target: Tensor,
         config: SetLossConfig,
     ) -> Tensor:
@@ -104,7 +95,6 @@ class _DeviceDistances(Function):
         distances, gradient = distances_on_device(
             expected,
             target_embeddings.float(),
-            has_step,
             has_target,
             beta=config.transport_beta,
             n_outer=config.transport_steps,
@@ -116,7 +106,7 @@ class _DeviceDistances(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (gradient,) = ctx.saved_tensors  # (b, N, d)
-        return grads[0][:, None, None] * gradient, None, None, None, None
+        return grads[0][:, None, None] * gradient, None, None, None
 
 
 def cosine_distances(rows: Tensor, columns: Tensor) -> Tensor:

@@ -39,15 +39,14 @@ for n, n_rows, n_columns, d in [(4, 7, 3, 5), (2, 1, 1, 40), (3, 19, 17, 70), (0
     wide = torch.randn(n, n_rows, d + 1)
     targets = torch.randn(n, n_columns, d)
     there = torch.arange(n_columns) < torch.randint(0, n_columns + 1, (n, 1))
-    steps = torch.rand(n, n_rows) < 0.7
     for given in (by_step.transpose(0, 1), by_step.transpose(0, 1).contiguous(), wide[:, :, 1:]):
         given = given.clone() if given.is_contiguous() else given
         given[:1, 0] = 0  # a vector without a direction
         expected = given.detach().requires_grad_()
-        distances = transport_distances(expected, targets, steps, there, config)
+        distances = transport_distances(expected, targets, there, config)
         (to_expected,) = torch.autograd.grad(distances.sum(), expected)
         found, gradient = distances_on_device(
-            given, targets, steps, there, beta=0.5, n_outer=20, n_inner=2
+            given, targets, there, beta=0.5, n_outer=20, n_inner=2
         )
         torch.testing.assert_close(found, distances.detach(), atol=1e-6, rtol=1e-4)
         real = given.norm(dim=2) > 0
@@ -77,8 +76,8 @@ def test_the_kernels_compile_for_a_gpu():
     }
     blocks = {"TINY": 1e-38, "ROWS": 32, "COLUMNS": 16}
     compile_for_a_gpu(_plan_kernel, {**types, **sizes}, blocks)
-    tensors = ("expected", "targets", "row_mask", "column_mask", "distances", "to_expected")
-    types = {name: "*i1" if name.endswith("mask") else "*fp32" for name in tensors}
+    tensors = ("expected", "targets", "column_mask", "distances", "to_expected")
+    types = {name: "*i1" if name == "column_mask" else "*fp32" for name in tensors}
     strides = dict.fromkeys(("expected_instance", "expected_row"), "i32")
     sizes = {**dict.fromkeys(("n_rows", "n_columns", "d"), "i32"), **sizes}
     blocks = {**blocks, "NO_NORM": 1e-12, "LANES": 32}

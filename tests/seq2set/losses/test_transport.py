@@ -24,10 +24,6 @@ def random_vectors(n=30, n_steps=6, width=4, d=5, seed=0):
     return expected, targets, torch.arange(width) < counts
 
 
-def all_steps(expected):
-    return torch.ones(expected.shape[:2], dtype=torch.bool)
-
-
 def exact_distances(expected, targets, has_target):
     """By POT on leaves of this graph: its plan is kept out of the gradient, being optimal."""
     distances = []
@@ -41,7 +37,7 @@ def exact_distances(expected, targets, has_target):
 def test_distance_and_gradient_tend_to_the_exact_ones():
     expected, targets, has_target = random_vectors()
     ours, theirs = expected.clone().requires_grad_(), expected.clone().requires_grad_()
-    found = transport_distances(ours, targets, all_steps(ours), has_target, CONVERGED)
+    found = transport_distances(ours, targets, has_target, CONVERGED)
     exact = exact_distances(theirs, targets, has_target)
     torch.testing.assert_close(found, exact, atol=1e-3, rtol=0)
     found.sum().backward()
@@ -49,28 +45,9 @@ def test_distance_and_gradient_tend_to_the_exact_ones():
     torch.testing.assert_close(ours.grad, theirs.grad, atol=1e-3, rtol=0)
 
 
-def test_steps_that_take_no_part_are_as_if_not_there():
-    expected, targets, has_target = random_vectors(30, n_steps=6)
-    has_step = torch.rand(30, 6, generator=torch.Generator().manual_seed(1)) < 0.6
-    has_step[:, 2] = True
-    leaf = expected.clone().requires_grad_()
-    found = transport_distances(leaf, targets, has_step, has_target)
-    for i, distance in enumerate(found):
-        kept = expected[i : i + 1, has_step[i]]
-        alone = transport_distances(
-            kept, targets[i : i + 1], all_steps(kept), has_target[i : i + 1]
-        )
-        assert distance.item() == pytest.approx(alone.item(), rel=1e-9)
-    found.sum().backward()
-    assert leaf.grad[~has_step].abs().max() == 0
-    assert leaf.grad[has_step].abs().min(dim=1).values.gt(0).all()
-    nobody = torch.zeros_like(has_step)
-    assert transport_loss(expected, targets, has_target, has_step=nobody).item() == 0
-
-
 def test_the_published_number_of_steps_comes_close():
     expected, targets, has_target = random_vectors()
-    found = transport_distances(expected, targets, all_steps(expected), has_target)
+    found = transport_distances(expected, targets, has_target)
     exact = exact_distances(expected, targets, has_target)
     assert ((found - exact).abs() / exact).mean() < 0.01
 
@@ -90,7 +67,7 @@ def test_the_mean_is_over_instances_with_targets():
     expected, targets, has_target = random_vectors(4)
     has_target[[1, 2]] = False
     loss = transport_loss(expected, targets, has_target)
-    each = transport_distances(expected, targets, all_steps(expected), has_target)
+    each = transport_distances(expected, targets, has_target)
     assert each[[1, 2]].tolist() == [0, 0]
     assert loss.item() == pytest.approx(each.sum().item() / 2)
     assert transport_loss(expected, targets, torch.zeros_like(has_target)).item() == 0
@@ -102,7 +79,7 @@ def test_gradient_by_finite_differences_where_the_plan_is_optimal():
     config = SetLossConfig(transport_beta=0.1, transport_steps=100, transport_inner_steps=3)
 
     def distance(expected):
-        return transport_distances(expected, targets, all_steps(expected), has_target, config)
+        return transport_distances(expected, targets, has_target, config)
 
     # The plan moves with the cost, but to first order that changes nothing at the optimum.
     assert torch.autograd.gradcheck(distance, [expected.requires_grad_()], atol=1e-4)
