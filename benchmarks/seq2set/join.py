@@ -17,7 +17,13 @@ from typing import Any
 
 from benchmarks.seq2set.tables import summary, tables
 
-OWN = ("name", "contestants", "seeds", "first_seed", "verbose")  # settings in which records may differ
+OWN = (
+    "name",
+    "contestants",
+    "seeds",
+    "first_seed",
+    "verbose",
+)  # settings in which records may differ
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from benchmarks.seq2set.figures import curve, draw
 from benchmarks.seq2set.join import joined
 from benchmarks.seq2set.large import measured, parse
 from benchmarks.seq2set.problem import Problem
-from benchmarks.seq2set.tables import summary
+from benchmarks.seq2set.tables import over_seeds, summary, tables
 from multitudes.seq2set import WordsConfig
 from multitudes.seq2set.words.word_vectors import read_word_vectors
 from multitudes.training import TrainingConfig
@@ -76,7 +76,7 @@ def test_settings_follow_a_name():
         assert contestant(figure5_name(weight), **settings).loss.transport_weight == weight
 
 
-def test_a_run_and_its_summary(problem):
+def test_a_run_and_its_summary(problem, capsys):
     given = argparse.Namespace(
         max_length=10, dim=None, epochs=2, learning_rate=0.01, precision="float32",
         validate_every=1, batch_size=8, compile="off", validate=False,
@@ -91,6 +91,28 @@ def test_a_run_and_its_summary(problem):
     found = summary("made up", runs, "test")
     assert found["f1_otseq2set"] == run["test"]["micro_f1"]
     assert found["epoch_ratio"] > 0
+    tables("made up", runs, "test")
+    assert "otseq2set, first-n" in capsys.readouterr().out
+
+
+def scored(validation, test, scheme=None):
+    parts = {"validation": {"micro_f1": validation}, "test": {"micro_f1": test}}
+    return {**parts, "scheme": scheme, "epoch_seconds": 1.0}
+
+
+def test_a_summary_is_over_seeds_and_of_the_scheme_that_validation_prefers():
+    runs = {
+        "seq2seq, seed 0": scored(50, 40.0),
+        "seq2seq, seed 1": scored(52, 44.0),
+        "otseq2set, seed 0": scored(60, 70.0, "all"),
+        "otseq2set loss.scheme=first-n, seed 0": scored(61, 65.0, "first-n"),
+        "otseq2set loss.scheme=first-n, seed 1": scored(61, 67.0, "first-n"),
+    }
+    assert {row: len(own) for row, own in over_seeds(runs).items()} == {
+        ("seq2seq", None): 2, ("otseq2set", "all"): 1, ("otseq2set", "first-n"): 2
+    }  # fmt: skip
+    found = summary("made up", runs, "test")
+    assert (found["f1_seq2seq"], found["f1_otseq2set"]) == (42, 66)
 
 
 def test_figure_5(tmp_path):

@@ -10,7 +10,10 @@ from multitudes.seq2set.losses.assignment_schemes import choose_scheme
     [
         ([1, 1, 1, 1, 6], "first-n"),  # a few have many, as in AmazonCat-13K: 20% above
         ([7, 7, 7, 6, 1], "all"),  # most are near the most, as in Amazon-670K: 80% above
-        ([1, 3], "all"),  # half and half, as in EURLex-4K
+        ([1, 3], "all"),  # half and half, as in Eurlex-4K
+        ([1] * 50 + [3] * 49 + [20], "first-n"),  # the same, but most steps are empty for most
+        ([1] * 56 + [3] * 43 + [20], "first-n"),
+        ([1] * 44 + [3] * 55 + [20], "all"),
         ([2, 2, 2], "first-n"),  # nobody is above
         ([0, 0, 5], "first-n"),
     ],
@@ -20,6 +23,14 @@ def test_auto_goes_by_the_share_of_instances_above_the_average(counts, scheme):
     assert choice.scheme == scheme
     assert f"{np.mean(np.array(counts) > np.mean(counts)):.1%}" in choice.reason
     assert f"average of {np.mean(counts):.2f}" in choice.reason
+    assert f"assignment scheme {scheme!r}" in choice.reason
+
+
+def test_where_shares_are_nearly_equal_the_reason_tells_what_decided():
+    assert (
+        "less than 20% of the largest number, 20" in choose_scheme([1] * 9 + [3] * 9 + [20]).reason
+    )
+    assert "not less than 20% of the largest number, 3" in choose_scheme([1, 3]).reason
 
 
 @pytest.mark.parametrize("scheme", ["all", "first-n"])
