@@ -38,6 +38,12 @@ def setting(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def setting_again(config: type[Config], name: str, default: Any) -> Any:
+    """Declare a field of a parent class anew, with another default and all else as there."""
+    field = next(field for field in dataclasses.fields(config) if field.name == name)
+    return dataclasses.field(default=default, metadata=field.metadata)
+
+
 @dataclass(frozen=True)
 class Config:
     """Base of all settings: checks types and ranges, refuses unknown keys by name."""

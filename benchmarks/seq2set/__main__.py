@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from benchmarks.seq2set.measure import train_and_measure
 from benchmarks.seq2set.problem import FILE, Problem, prepare
 from benchmarks.seq2set.tables import summary, tables
 from multitudes import progress
-from multitudes.seq2set.fitting import PAPER_TRAINING
+from multitudes.seq2set.training_config import Seq2SetTraining
 from multitudes.seq2set.words.words_config import WordsConfig
 
 
@@ -99,8 +98,7 @@ def one_run(name: str, problem: Problem, given: argparse.Namespace, seed: int) -
     model = contestant(
         name,
         words=WordsConfig(vectors=problem.vectors, dim=given.dim, max_length=given.max_length),
-        training=replace(
-            PAPER_TRAINING,
+        training=Seq2SetTraining(
             epochs=given.epochs,
             learning_rate=given.learning_rate,
             precision=given.precision,

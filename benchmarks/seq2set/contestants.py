@@ -10,9 +10,9 @@ from multitudes.seq2set.losses.loss_config import SetLossConfig
 from multitudes.seq2set.network.network_config import NetworkConfig
 from multitudes.seq2set.otseq2set import OTSeq2Set
 from multitudes.seq2set.presets import seq2set_preset
+from multitudes.seq2set.training_config import Seq2SetTraining
 from multitudes.seq2set.words.word_batches import BatchConfig
 from multitudes.seq2set.words.words_config import WordsConfig
-from multitudes.training import TrainingConfig
 
 SEQUENCES = ["seq2seq", "mlc2seq", "sgm", "seq2seq+lc"]
 ABLATIONS = ["bm", "bm+lc", "bm+ot", "otseq2set"]
@@ -37,7 +37,7 @@ def contestant(
     name: str,
     *,
     words: WordsConfig,
-    training: TrainingConfig,
+    training: Seq2SetTraining,
     batch_size: int,
     changes: Sequence[str] = (),
     seed: int = 0,

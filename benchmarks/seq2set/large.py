@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.report import finish
 from multitudes.seq2set import BatchConfig, NetworkConfig, OTSeq2Set, SetLossConfig, WordsConfig
-from multitudes.training import TrainingConfig
+from multitudes.seq2set.training_config import Seq2SetTraining
 
 COUNTS = {3: 0.2, 4: 0.1, 5: 0.1, 6: 0.15, 7: 0.45}  # labels of a text: 5.55 on average
 
@@ -58,7 +58,7 @@ def measured(given: argparse.Namespace, transport_weight: float) -> dict[str, An
         ),
         loss=SetLossConfig(scheme="all", transport_weight=transport_weight),
         batches=BatchConfig(batch_size=given.batch_size, predict_batch_size=given.batch_size),
-        training=TrainingConfig(
+        training=Seq2SetTraining(
             epochs=2, weight_decay=0.0, clip=8.0, precision=given.precision, warmup_steps=0
         ),
     )

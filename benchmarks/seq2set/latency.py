@@ -18,7 +18,7 @@ import torch
 from benchmarks.report import finish, show
 from benchmarks.seq2set.large import made_up
 from multitudes.seq2set import BatchConfig, NetworkConfig, OTSeq2Set, WordsConfig
-from multitudes.training import TrainingConfig
+from multitudes.seq2set.training_config import Seq2SetTraining
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def measured(given: argparse.Namespace, bottleneck: int | None) -> dict[str, Any
         words=WordsConfig(dim=100, max_length=given.length, label_embeddings="random"),
         network=NetworkConfig(hidden=given.hidden, n_steps=given.steps, bottleneck=bottleneck),
         batches=BatchConfig(batch_size=64),
-        training=TrainingConfig(epochs=1, device="cpu"),
+        training=Seq2SetTraining(epochs=1, device="cpu"),
     ).fit(texts, Y)
     model.predict_sets(texts[:1])
     singles = [seconds(model, texts[i % len(texts)]) for i in range(given.rounds)]

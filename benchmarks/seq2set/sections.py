@@ -30,15 +30,9 @@ from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.seq2set.losses import transport
 from multitudes.seq2set.losses.loss_config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher
+from multitudes.seq2set.network import decoder, decoder_loop, label_softmax, padded_gru
 from multitudes.seq2set.network.label_vectors import StartVectors
-from multitudes.seq2set.network.network import (
-    SeqNetwork,
-    TrainingBatch,
-    decoder,
-    decoder_loop,
-    label_softmax,
-    padded_gru,
-)
+from multitudes.seq2set.network.network import SeqNetwork, TrainingBatch
 from multitudes.seq2set.network.network_config import NetworkConfig
 from multitudes.seq2set.network.text_encoder import Memory
 from multitudes.seq2set.presets import seq2set_preset

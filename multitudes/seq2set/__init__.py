@@ -10,6 +10,7 @@ from multitudes.seq2set.losses.loss_config import SetLossConfig  # noqa: E402
 from multitudes.seq2set.network.network_config import NetworkConfig  # noqa: E402
 from multitudes.seq2set.otseq2set import OTSeq2Set  # noqa: E402
 from multitudes.seq2set.presets import PRESETS, seq2set_preset  # noqa: E402
+from multitudes.seq2set.training_config import Seq2SetTraining  # noqa: E402
 from multitudes.seq2set.words.word_batches import BatchConfig  # noqa: E402
 from multitudes.seq2set.words.words_config import WordsConfig  # noqa: E402
 
@@ -19,6 +20,7 @@ __all__ = [
     "DecodingConfig",
     "NetworkConfig",
     "OTSeq2Set",
+    "Seq2SetTraining",
     "SetLossConfig",
     "WordsConfig",
     "seq2set_preset",

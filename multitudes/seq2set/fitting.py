@@ -29,16 +29,6 @@ from multitudes.seq2set.words.word_batches import (
 from multitudes.seq2set.words.words_config import WordsConfig
 from multitudes.training import Batches, Checkpoint, History, TrainingConfig, train
 
-# Section 3.4: Adam without decay, a cosine by epochs, gradients clipped at 8.
-PAPER_TRAINING = TrainingConfig(
-    epochs=20,
-    learning_rate=1e-3,
-    weight_decay=0.0,
-    warmup_steps=0,
-    schedule="cosine-epochs",
-    clip=8.0,
-)
-
 
 @dataclass(frozen=True)
 class FitConfig(Config):

@@ -19,12 +19,7 @@ from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features.text_buffer import as_texts
 from multitudes.linear.inputs import checked_count, checked_labels
-from multitudes.seq2set.fitting import (
-    PAPER_TRAINING,
-    FitConfig,
-    TrainingTexts,
-    fit_network,
-)
+from multitudes.seq2set.fitting import FitConfig, TrainingTexts, fit_network
 from multitudes.seq2set.generation.decoding_config import DecodingConfig
 from multitudes.seq2set.generation.prediction import Predictor, Validation
 from multitudes.seq2set.losses.assignment_schemes import choose_scheme
@@ -34,6 +29,7 @@ from multitudes.seq2set.network.network import SeqNetwork
 from multitudes.seq2set.network.network_config import NetworkConfig
 from multitudes.seq2set.network.network_state import network_from_state, network_state
 from multitudes.seq2set.targets import TargetRows, target_rows
+from multitudes.seq2set.training_config import Seq2SetTraining
 from multitudes.seq2set.training_step import Objective
 from multitudes.seq2set.words.vocabulary import WordVocabulary
 from multitudes.seq2set.words.word_batches import BatchConfig
@@ -64,8 +60,8 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         Sizes of batches.
     decoding : DecodingConfig, optional
         How labels are generated; may be changed after `fit`.
-    training : TrainingConfig, optional
-        Epochs, learning rate, precision, checkpoints; by default as in the paper.
+    training : Seq2SetTraining, optional
+        Epochs, learning rate, precision, checkpoints: a `TrainingConfig` with the paper's defaults.
     objective : "set" or "sequence"
         Learn the set in whatever order suits, with its own labels fed while training, or a
         sequence in a given order with an end symbol, with the true labels fed.
@@ -108,7 +104,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         loss: SetLossConfig | None = None,
         batches: BatchConfig | None = None,
         decoding: DecodingConfig | None = None,
-        training: TrainingConfig | None = None,
+        training: Seq2SetTraining | None = None,
         objective: Objective = "set",
         order: str = "id",
         seed: int = 0,
@@ -200,10 +196,16 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
             loss=self.loss or SetLossConfig(),
             batches=self.batches or BatchConfig(),
             decoding=self.decoding or DecodingConfig(),
-            training=replace(self.training or PAPER_TRAINING, seed=self.seed),
+            training=self._training(),
             objective=self.objective,
             order=self.order,
         )
+
+    def _training(self) -> TrainingConfig:
+        training = self.training or Seq2SetTraining()
+        if not isinstance(training, TrainingConfig):
+            raise ConfigError(f"training must be a Seq2SetTraining or None, got {training!r}")
+        return replace(training, seed=self.seed)
 
     def _targets(self, Y: Sparse, config: FitConfig) -> TargetRows:
         n_steps = config.network.n_steps
@@ -335,7 +337,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
             "loss": SetLossConfig,
             "batches": BatchConfig,
             "decoding": DecodingConfig,
-            "training": TrainingConfig,
+            "training": Seq2SetTraining,
         }
 
     def _check_fitted(self) -> None:

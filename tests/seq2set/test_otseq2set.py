@@ -16,17 +16,17 @@ from multitudes.seq2set.losses.loss_config import SetLossConfig
 from multitudes.seq2set.network.network_config import NetworkConfig
 from multitudes.seq2set.otseq2set import OTSeq2Set
 from multitudes.seq2set.presets import PRESETS, seq2set_preset
+from multitudes.seq2set.training_config import Seq2SetTraining
 from multitudes.seq2set.training_step import BatchTerms
 from multitudes.seq2set.words.word_batches import BatchConfig
 from multitudes.seq2set.words.words_config import WordsConfig
 from multitudes.store import read_state, save
-from multitudes.training import TrainingConfig
 
 ANIMALS = ["cat", "dog", "horse", "owl", "fox", "bee"]
 PLACES = ["barn", "house", "wood", "lake"]
 NAMES = [*ANIMALS, *PLACES]
 N = 32
-QUICK = TrainingConfig(
+QUICK = Seq2SetTraining(
     epochs=100,
     learning_rate=3e-2,
     weight_decay=0.0,
@@ -259,3 +259,8 @@ def test_presets_are_unfitted_models(name):
 def test_unknown_preset():
     with pytest.raises(ConfigError, match="did you mean 'seq2seq'"):
         seq2set_preset("seq2sec")
+
+
+def test_training_takes_settings_and_no_dict():
+    with pytest.raises(ConfigError, match="training must be a Seq2SetTraining or None, got {"):
+        OTSeq2Set(training={"epochs": 3}).fit(["a cat"], sp.csr_array([[1]]))

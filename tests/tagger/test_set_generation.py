@@ -34,3 +34,14 @@ def test_writes_sets_and_ranks(data, name, tmp_path):
     assert all(len({tag.label for tag in tags}) == len(tags) for tags in sets)
     tagger.save(tmp_path / "model")
     assert Tagger.load(tmp_path / "model").predict_sets(TEXTS) == sets
+
+
+def test_one_setting_of_training_leaves_the_others_as_in_the_paper():
+    from multitudes.seq2set import OTSeq2Set, Seq2SetTraining
+    from multitudes.tagger.settings import apply_settings, settings_of
+
+    model = OTSeq2Set()
+    assert settings_of(model)["training.learning_rate"].get() == 1e-3
+    apply_settings(model, None, {"training.epochs": 3})
+    assert model.training == Seq2SetTraining(epochs=3)
+    assert (model.training.learning_rate, model.training.clip) == (1e-3, 8)
