@@ -19,7 +19,7 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(PIP) $(TORCH)
-	$(PIP) --editable '.[deep,minilm,serve,plot,parquet,dev]'
+	$(PIP) --editable '.[deep,minilm,serve,ray,plot,parquet,dev]'
 	touch $@ $(VENV)/.core
 
 demo: $(VENV)/.core

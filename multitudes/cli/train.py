@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -99,6 +100,15 @@ def train(
             help="Folder to save to during a long training; the same command goes on from there.",
         ),
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            "--ray",
+            metavar="ADDRESS",
+            help="Train trees on all machines of the Ray cluster there; auto is the cluster that "
+            "this machine belongs to.",
+        ),
+    ] = None,
     device: options.Device = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
@@ -136,12 +146,13 @@ def train(
         whole = reading.read(data, group_labels=groups)
         dataset, held_out = _split(whole, validation, seed, reading, from_groups=groups is not None)
         started = time.perf_counter()
-        tagger.fit_dataset(
-            dataset,
-            from_groups=True if groups is not None else None,
-            validation=held_out,
-            checkpoint=checkpoint,
-        )
+        with _cluster(ray, model):
+            tagger.fit_dataset(
+                dataset,
+                from_groups=True if groups is not None else None,
+                validation=held_out,
+                checkpoint=checkpoint,
+            )
         seconds = time.perf_counter() - started
         if held_out is not None:
             _calibrate(tagger, held_out)
@@ -153,6 +164,20 @@ def train(
         _show_json(tagger, dataset, model_folder, seconds, reports)
     else:
         _show(tagger, dataset, model_folder, seconds, reports, quiet=quiet)
+
+
+def _cluster(address: str | None, model: str) -> AbstractContextManager[None]:
+    """The cluster to train on; this machine alone where none is asked for."""
+    if address is None:
+        return nullcontext()
+    from multitudes.engine import ray_cluster
+    from multitudes.tagger.presets import AUTO, preset
+
+    if model != AUTO and preset(model).reads == "texts":
+        raise ConfigError(
+            f"--ray is for trees, and {model} is none: leave --ray out, and train on this machine"
+        )
+    return ray_cluster(address)
 
 
 def _share(validation: str) -> float | None:

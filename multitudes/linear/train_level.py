@@ -1,4 +1,4 @@
-"""Train the clusters of one or more levels: tasks of bounded size, run on a team of threads."""
+"""Train the clusters of one or more levels: tasks of bounded size, run by threads or a cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from multitudes.engine import current_cluster
 from multitudes.kernels.cluster_training import Scratch
 from multitudes.kernels.lanes import WIDE
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
@@ -125,26 +126,51 @@ def run_jobs(
 ) -> list[list[Chunk]]:
     """Train several levels at once, longest tasks first: the chunks of each job's clusters."""
     prepared = [job.prepare() for job in jobs]
-    room = max(job.room for job in prepared)
-    n_features = jobs[0].training.n_features
     todo = [(j, t) for j, job in enumerate(prepared) for t in range(len(job.tasks))]
     costs = np.concatenate([job.costs for job in prepared])
-    buffers = ThreadBuffers()
+    longest_first = np.argsort(-costs, kind="stable").tolist()
+    cluster, buffers = current_cluster(), ThreadBuffers()
 
     def run(number: int) -> Chunk:
-        job, task = todo[number]
-        scratch = buffers.get("scratch", lambda: make_scratch(n_features, room))
-        chunk = prepared[job].run(prepared[job].tasks[task], scratch)
+        scratch = buffers.get("scratch", lambda: scratch_for(prepared))
+        chunk = run_task(prepared, todo[number], scratch)
         progress.advance(costs[number])
         return chunk
 
-    longest_first = np.argsort(-costs, kind="stable").tolist()
     with track(description, total=float(costs.sum()), unit="steps") as progress:
-        found = dict(zip(longest_first, team.map(run, longest_first), strict=True))
+        if cluster is None:
+            chunks = team.map(run, longest_first)
+        else:
+            chunks = cluster.map(
+                run_tasks,
+                prepared,
+                [todo[number] for number in longest_first],
+                costs=costs[longest_first].tolist(),
+                advance=progress.advance,
+            )
+    found = dict(zip(longest_first, chunks, strict=True))
     of_job: list[list[Chunk]] = [[] for _ in jobs]
     for number, (job, _) in enumerate(todo):
         of_job[job].append(found.pop(number))
     return [job.joined(own) for job, own in zip(prepared, of_job, strict=True)]
+
+
+def run_tasks(prepared: Sequence[PreparedJob], todo: Sequence[tuple[int, int]]) -> list[Chunk]:
+    """Train some tasks of some jobs, one after the other: what a machine of a cluster does."""
+    scratch = scratch_for(prepared)
+    return [run_task(prepared, one, scratch) for one in todo]
+
+
+def run_task(prepared: Sequence[PreparedJob], one: tuple[int, int], scratch: Scratch) -> Chunk:
+    """Train a task, given as the numbers of its job and of the task in it."""
+    job, task = one
+    return prepared[job].run(prepared[job].tasks[task], scratch)
+
+
+def scratch_for(prepared: Sequence[PreparedJob]) -> Scratch:
+    """A thread's buffers, large enough for any task of the jobs."""
+    room = max(job.room for job in prepared)
+    return make_scratch(prepared[0].job.training.n_features, room)
 
 
 def train_levels(

@@ -1,0 +1,185 @@
+"""Work on the machines of a Ray cluster.
+
+Ray schedules, moves what is shared to each machine once, and repeats what was lost with a machine.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from multitudes.engine.cluster import Item, Result, in_use
+from multitudes.errors import ConfigError, ResourceError, require
+from multitudes.version import __version__
+
+PARTS_PER_CORE = 8  # so that no core is left with a long part at the end
+SECONDS_TO_ANSWER = 5.0
+
+
+@contextmanager
+def ray_cluster(address: str | None = "auto") -> Iterator[None]:
+    """Train trees on all machines of a Ray cluster.
+
+    Weights are those that one machine finds, bit for bit where processors are alike. What is
+    trained so: the rankers of `XRLinear`, `Parabel` and `OneVsAll`, and of what is built on them
+    (`Disentangled`, `Eagle`). Everything else runs on this machine.
+
+    Parameters
+    ----------
+    address : str, optional
+        ``"auto"``: the cluster this machine belongs to (``ray start``); ``"host:6379"`` or
+        ``"ray://host:10001"``: that one; None: a cluster of this machine alone, for the time of
+        the ``with``. Where the program is connected to Ray already, this stays as it is.
+
+    Examples
+    --------
+    >>> from multitudes import XRLinear
+    >>> from multitudes.engine import ray_cluster
+    >>> with ray_cluster():  # doctest: +SKIP
+    ...     model = XRLinear().fit(X, Y)
+    """
+    ray = require("ray", extra="ray")
+    ours = not ray.is_initialized()
+    if ours:
+        _connect(ray, address)
+    try:
+        check_machines(ray)
+        with in_use(RayCluster(ray)):
+            yield
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    _check_address(address)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent that nobody asked for
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is None:
+        options["include_dashboard"] = False
+    try:
+        ray.init(address="local" if address is None else address, **options)
+    except Exception as error:  # Ray has one for each way of not getting there
+        raise _no_cluster(address, error) from error
+
+
+def _check_address(address: str | None) -> None:
+    """Refuse one that is none, or where nobody answers: Ray itself would try for minutes."""
+    if address in (None, "auto"):
+        return
+    host, _, port = str(address).removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise ConfigError(
+            f"the address of a Ray cluster is 'auto', 'HOST:PORT' or 'ray://HOST:PORT', "
+            f"got {address!r}"
+        )
+    try:
+        socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise _no_cluster(address, error) from error
+
+
+def _no_cluster(address: str | None, error: BaseException) -> ConfigError:
+    return ConfigError(
+        f"there is no Ray cluster at {address!r} ({_first_line(error)}): start one with  ray start "
+        "--head  and  ray start --address HOST:6379  on the other machines"
+    )
+
+
+class RayCluster:
+    """A `Cluster` of the machines Ray is connected to; see `ray_cluster`."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+
+    def map(
+        self,
+        function: Callable[[Any, list[Item]], list[Result]],
+        shared: Any,
+        items: Sequence[Item],
+        *,
+        costs: Sequence[float],
+        advance: Callable[[float], None],
+    ) -> list[Result]:
+        """See `Cluster.map`."""
+        ray = self._ray
+        remote = ray.remote(num_cpus=1, max_retries=3)(function)
+        n_cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        held = ray.put(shared)
+        parts = equal_parts(costs, PARTS_PER_CORE * n_cores)
+        part_of = {
+            remote.remote(held, [items[i] for i in part]): part for part in parts
+        }  # an order to each part
+        results: dict[int, Result] = {}
+        waiting = list(part_of)
+        try:
+            while waiting:
+                done, waiting = ray.wait(waiting)
+                for order in done:
+                    part = part_of[order]
+                    results.update(zip(part, ray.get(order), strict=True))
+                    advance(sum(costs[i] for i in part))
+        except ray.exceptions.RayError as error:
+            for order in waiting:
+                ray.cancel(order, force=True)
+            raise ResourceError(
+                f"the Ray cluster could not do its work: {_first_line(error)}"
+            ) from error
+        return [results[i] for i in range(len(items))]
+
+
+def equal_parts(costs: Sequence[float], n_parts: int) -> list[list[int]]:
+    """Numbers of items that stand together, cut where about a part's share of all costs is full."""
+    share = sum(costs) / n_parts
+    parts: list[list[int]] = []
+    full = share
+    for i, cost in enumerate(costs):
+        if full >= share:
+            parts.append([])
+            full = 0.0
+        parts[-1].append(i)
+        full += cost
+    return parts
+
+
+def check_machines(ray: Any) -> None:
+    """Refuse a cluster whose machines lack this library, or have another version of it."""
+    strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+    asked = {
+        node["NodeManagerAddress"]: ray.remote(num_cpus=0)(version_here)
+        .options(scheduling_strategy=strategy(node["NodeID"], soft=False))
+        .remote()
+        for node in ray.nodes()
+        if node["Alive"] and node["Resources"].get("CPU")
+    }
+    if not asked:
+        raise ConfigError("no machine of the Ray cluster has a core to work with")
+    for machine, order in asked.items():
+        try:
+            version = ray.get(order)
+        except ray.exceptions.RayError as error:
+            raise ConfigError(
+                f"the machine {machine} of the Ray cluster cannot run multitudes "
+                f"({_first_line(error)}): install multitudes {__version__} on all of them"
+            ) from error
+        if version != __version__:
+            raise ConfigError(
+                f"the machine {machine} of the Ray cluster has multitudes {version}, this one "
+                f"{__version__}: install the same version on all of them"
+            )
+
+
+def version_here() -> str:
+    """The version of multitudes on the machine that is asked."""
+    return __version__
+
+
+def _first_line(error: BaseException) -> str:
+    """What went wrong at the bottom of it, in one line."""
+    while isinstance(cause := getattr(error, "cause", None), BaseException):  # in a worker
+        error = cause
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[-1] if len(lines) > 1 else lines[0]}"
