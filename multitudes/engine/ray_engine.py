@@ -108,26 +108,26 @@ class RayCluster:
         ray = self._ray
         remote = ray.remote(num_cpus=1, max_retries=3)(function)
         n_cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        held = ray.put(shared)
         parts = equal_parts(costs, PARTS_PER_CORE * n_cores)
-        part_of = {
-            remote.remote(held, [items[i] for i in part]): part for part in parts
-        }  # an order to each part
         results: dict[int, Result] = {}
-        waiting = list(part_of)
+        waiting: list[Any] = []
         try:
+            held = ray.put(shared)
+            orders = {remote.remote(held, [items[i] for i in part]): part for part in parts}
+            waiting = list(orders)
             while waiting:
                 done, waiting = ray.wait(waiting)
                 for order in done:
-                    part = part_of[order]
+                    part = orders[order]
                     results.update(zip(part, ray.get(order), strict=True))
                     advance(sum(costs[i] for i in part))
         except ray.exceptions.RayError as error:
-            for order in waiting:
-                ray.cancel(order, force=True)
             raise ResourceError(
                 f"the Ray cluster could not do its work: {_first_line(error)}"
             ) from error
+        finally:  # of what failed here or was interrupted, nothing goes on there
+            for order in waiting:
+                ray.cancel(order, force=True)
         return [results[i] for i in range(len(items))]
 
 
