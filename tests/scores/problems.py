@@ -25,6 +25,19 @@ def drawn(seed: int, n: int = 400, width: int = 8, n_labels: int = 30, distort=l
     return Predictions(labels, distort(p).astype(np.float32), n_labels), truth, p
 
 
+def partly_labelled(seed: int, n: int = 1000, width: int = 20, n_labels: int = 30):
+    """(predictions, truth): a quarter of the instances have nothing but hopeless labels."""
+    rng = np.random.default_rng(seed)
+    sizes = np.where(rng.random(n) < 0.25, 0, rng.integers(1, 4, n))
+    p = np.where(np.arange(width) < sizes[:, None], 0.98, 0.002)
+    labels = np.array([rng.permutation(n_labels)[:width] for _ in range(n)], np.int32)
+    rows, ranks = np.nonzero(rng.random((n, width)) < p)
+    truth = sp.csr_array(
+        (np.ones(len(rows), np.float32), (rows, labels[rows, ranks])), shape=(n, n_labels)
+    )
+    return Predictions(labels, p.astype(np.float32), n_labels), truth
+
+
 @st.composite
 def small_problems(
     draw, max_instances=6, max_width=4, scores=(-2.0, -0.5, 0.0, 0.25, 0.7, 1.0, 3.0)

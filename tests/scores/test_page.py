@@ -43,4 +43,5 @@ def test_the_parts_work_on_predictions(parts):
     }
     exec(WITHOUT, names)
     assert isinstance(names["sets"], Predictions)
-    assert (names["sets"].labels[:, 0] >= 0).all()
+    has_labels = names["sets"].labels[:, 0] >= 0
+    assert 0.5 < has_labels.mean() < 1  # of these texts, some have none

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Self
+import math
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
-from multitudes.scores.outcomes import Mask, check_numbers, outcomes
+from multitudes.scores.outcomes import Mask, Outcomes, check_numbers, outcomes
 from multitudes.scores.selection import keep
-from multitudes.scores.sets.objective import Metric, check_aim, f1_of
+from multitudes.scores.sets.objective import Metric, best_threshold, check_aim, f1_of
 from multitudes.store.state import State
-from multitudes.types import Predictions, Sparse
+from multitudes.types import IntArray, Predictions, Sparse
 
+Values: TypeAlias = npt.NDArray[np.float64]
 TILTS = tuple(step / 4 for step in sorted(range(-8, 9), key=abs))
+SLACK = {"micro": 0.0, "example": 0.001}  # F1 that may be lost for emptier sets
 
 
 class ExpectedF1:
@@ -25,24 +28,28 @@ class ExpectedF1:
 
     Needs probabilities: see `multitudes.scores.calibration`. The expected F1 of one instance is
     what example-based F1 averages; for micro-F1, and where labels are not independent, `fit` tilts
-    all odds by one factor, the best on the data it is given.
+    all odds by one factor, the best on the data it is given. By itself F1 never speaks for an
+    empty set, so `fit` also learns how much F1 a set has to promise.
 
     Parameters
     ----------
     metric : "micro" or "example"
-        The F1 the tilt is tuned for.
+        The F1 that tilt and least promise are tuned for.
     empty : float
         What F1 counts for an instance that neither has nor gets a label: 0, as in
         `multitudes.metrics.set_scores`, or 1.
     tilt : float, optional
         Added to the log odds of every label; 0 trusts the probabilities. Where absent, the best
         of -2 to 2.
+    least : float, optional
+        Expected F1 below which an instance gets no label. Where absent, the best; for example-based
+        F1, which counts a rightly empty set as 0, the largest that loses at most 0.1 points.
     min_size : int
         So many labels an instance gets in any case, as far as it has candidates.
 
     Attributes
     ----------
-    tilt_ : float
+    tilt_, least_ : float
     unlisted_ : float
         Mean number of true labels beside the listed ones.
 
@@ -60,14 +67,20 @@ class ExpectedF1:
         metric: Metric = "example",
         empty: float = 0.0,
         tilt: float | None = None,
+        least: float | None = None,
         min_size: int = 0,
     ) -> None:
         check_aim(metric, min_size)
-        if not 0 <= empty <= 1:
+        if not (is_number(empty) and 0 <= empty <= 1):
             raise ConfigError(f"empty must lie in [0, 1], got {empty!r}")
+        if least is not None and not (is_number(least) and least >= 0):
+            raise ConfigError(f"least must be a number >= 0, or None to choose, got {least!r}")
+        if tilt is not None and not is_number(tilt):
+            raise ConfigError(f"tilt must be a finite number, or None to choose, got {tilt!r}")
         self.metric: Metric = metric
         self.empty = empty
         self.tilt = tilt
+        self.least = least
         self.min_size = min_size
 
     def fit(self, predictions: Predictions, truth: Sparse) -> Self:
@@ -81,24 +94,30 @@ class ExpectedF1:
         """
         found = outcomes(predictions, truth)
         self.unlisted_ = found.n_unlisted / len(found)
-        self.tilt_, best = 0.0 if self.tilt is None else self.tilt, -1.0
-        for tilt in TILTS if self.tilt is None else ():
-            taken = self._taken(predictions, tilt)
-            value = f1_of(found.is_listed & taken, found, self.metric)
+        best = -1.0
+        for tilt in TILTS if self.tilt is None else (self.tilt,):
+            sizes, values = self._sizes(predictions, tilt)
+            least = self._best_least(sizes, values, found) if self.least is None else self.least
+            taken = found.is_listed & self._taken(sizes, values, least, predictions.top_k)
+            value = f1_of(taken, found, self.metric)
             if value > best + 1e-9:  # smaller tilts come first and win among equals
-                self.tilt_, best = tilt, value
+                self.tilt_, self.least_, best = tilt, least, value
         return self
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Only the labels of each instance's set, best first."""
-        return keep(predictions, self._taken(predictions, self._fitted_tilt()))
+        self._check_fitted()
+        sizes, values = self._sizes(predictions, self.tilt_)
+        return keep(predictions, self._taken(sizes, values, self.least_, predictions.top_k))
 
-    def expected(self, predictions: Predictions) -> npt.NDArray[np.float64]:
+    def expected(self, predictions: Predictions) -> Values:
         """The F1 (n_instances,) of the best size of each set, tilt included."""
-        return self._sizes(predictions, self._fitted_tilt())[1]
+        self._check_fitted()
+        return self._sizes(predictions, self.tilt_)[1]
 
     def to_state(self) -> State:
-        """Tilt and unlisted labels."""
+        """Tilt, least promise and unlisted labels."""
+        self._check_fitted()
         return State(
             self.kind,
             {
@@ -106,6 +125,7 @@ class ExpectedF1:
                 "empty": self.empty,
                 "min_size": self.min_size,
                 "tilt": self.tilt_,
+                "least": self.least_,
                 "unlisted": self.unlisted_,
             },
         )
@@ -118,24 +138,36 @@ class ExpectedF1:
             metric=config["metric"],
             empty=config["empty"],
             tilt=config["tilt"],
+            least=config.get("least", 0.0),  # older folders have none
             min_size=config["min_size"],
         )
         rule.tilt_, rule.unlisted_ = float(config["tilt"]), float(config["unlisted"])
+        rule.least_ = float(config.get("least", 0.0))
         return rule
 
-    def _fitted_tilt(self) -> float:
+    def _check_fitted(self) -> None:
         if not hasattr(self, "tilt_"):
             raise NotFittedError("this rule has not been fitted: call fit first")
-        return self.tilt_
 
-    def _taken(self, predictions: Predictions, tilt: float) -> Mask:
+    def _taken(self, sizes: IntArray, values: Values, least: float, top_k: int) -> Mask:
         """Places (n_instances, top_k) of the sets; some may hold no label."""
-        sizes = np.maximum(self._sizes(predictions, tilt)[0], self.min_size)
-        return np.asarray(np.arange(predictions.top_k) < sizes[:, None], np.bool_)
+        sizes = np.maximum(np.where(values >= least, sizes, 0), self.min_size)
+        return np.asarray(np.arange(top_k) < sizes[:, None], np.bool_)
 
-    def _sizes(
-        self, predictions: Predictions, tilt: float
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    def _best_least(self, sizes: IntArray, values: Values, found: Outcomes) -> float:
+        """The expected F1 above which taking each instance's best set has the largest F1."""
+        taken = found.is_listed & self._taken(sizes, values, 0.0, found.is_listed.shape[1])
+        if not taken.any():
+            return 0.0
+        whole = Outcomes(taken, found.is_true & taken, found.n_true)
+        scores = np.broadcast_to(values[:, None], taken.shape)  # a set is taken as a whole
+        least = best_threshold(
+            scores, whole, self.metric, min_size=self.min_size, slack=SLACK[self.metric]
+        )
+        lowest = values[taken.any(axis=1)].min()
+        return float(least if least > lowest else lowest / 2)  # where all are taken, leave room
+
+    def _sizes(self, predictions: Predictions, tilt: float) -> tuple[IntArray, Values]:
         """(number of labels to take, expected F1), each (n_instances,)."""
         from multitudes.kernels.set_sizes import best_sizes  # loads numba
 
@@ -149,13 +181,19 @@ class ExpectedF1:
         return sizes, values
 
 
-def tilted(p: npt.NDArray[np.float64], tilt: float) -> npt.NDArray[np.float64]:
+def is_number(value: Any) -> bool:
+    """Whether a parameter is a finite number."""
+    is_real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return is_real and math.isfinite(value)
+
+
+def tilted(p: Values, tilt: float) -> Values:
     """Probabilities whose odds are e^tilt times as large."""
     factor = np.exp(tilt)
     return np.asarray(p * factor / (1 - p + p * factor), np.float64)
 
 
-def mean_inverse(size: int, mean: float) -> npt.NDArray[np.float64]:
+def mean_inverse(size: int, mean: float) -> Values:
     """E[1 / (a + M)] for a = 0 .. size - 1 and M Poisson with a mean; 0 at a = 0, not used."""
     from scipy.stats import poisson  # slow to import
 
@@ -166,7 +204,7 @@ def mean_inverse(size: int, mean: float) -> npt.NDArray[np.float64]:
     return np.concatenate([[0.0], (chance / (a[:, None] + m)).sum(axis=1)])
 
 
-def _probabilities(predictions: Predictions) -> npt.NDArray[np.float64]:
+def _probabilities(predictions: Predictions) -> Values:
     """Scores (n_instances, top_k) as float64, 0 where none is listed; refused outside [0, 1]."""
     is_listed = check_numbers(predictions)
     p = np.where(is_listed, predictions.scores, np.float32(0)).astype(np.float64)

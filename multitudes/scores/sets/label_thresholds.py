@@ -76,8 +76,7 @@ class LabelThresholds:
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Only the labels of each instance's set, best first."""
-        if not hasattr(self, "thresholds_"):
-            raise NotFittedError("this rule has not been fitted: call fit first")
+        self._check_fitted()
         if predictions.n_labels != len(self.thresholds_):
             raise DataError(
                 f"this rule has thresholds of {len(self.thresholds_)} labels, the predictions are "
@@ -87,6 +86,7 @@ class LabelThresholds:
 
     def to_state(self) -> State:
         """The thresholds."""
+        self._check_fitted()
         infinite = np.isinf(self.strength_)
         config = {
             "metric": self.metric,
@@ -105,6 +105,10 @@ class LabelThresholds:
         rule.strength_, rule.common_ = strength, float(config["common"])
         rule.thresholds_ = np.array(state.arrays["thresholds"])
         return rule
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "thresholds_"):
+            raise NotFittedError("this rule has not been fitted: call fit first")
 
     def _learned(self, predictions: Predictions, found: Outcomes) -> _Learned:
         """Own thresholds of all labels."""

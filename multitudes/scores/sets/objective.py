@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -40,16 +40,23 @@ def f1_of(taken: Mask, found: Outcomes, metric: Metric) -> float:
 
 
 def best_threshold(
-    scores: npt.NDArray[np.float32], found: Outcomes, metric: Metric, *, min_size: int = 0
+    scores: npt.NDArray[np.floating[Any]],
+    found: Outcomes,
+    metric: Metric,
+    *,
+    min_size: int = 0,
+    slack: float = 0.0,
 ) -> np.float64:
     """The score above which taking all labels, of all instances, has the largest F1.
 
     Parameters
     ----------
-    scores : float32 array (n_instances, top_k)
+    scores : float array (n_instances, top_k)
         Falling in each row; at least one is listed.
     min_size : int
         The best labels of each instance that are taken in any case.
+    slack : float
+        F1 that may be lost for a higher threshold.
 
     Returns
     -------
@@ -62,7 +69,8 @@ def best_threshold(
     falling = listed[order]
     values = _f1_by_size(found, order, metric)
     is_last = np.append(falling[1:] < falling[:-1], True)  # equal scores are taken together
-    best = int(np.argmax(np.where(is_last, values, -1.0)))
+    values = np.where(is_last, values, -1.0)
+    best = int(np.argmax(values >= values.max() - slack))
     if np.isinf(falling[best]):  # none but the forced ones
         below = falling[best + 1] if best + 1 < len(falling) else scores[found.is_listed].max()
         return np.float64(np.nextafter(np.float64(below), np.inf))

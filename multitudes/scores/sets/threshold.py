@@ -59,13 +59,13 @@ class GlobalThreshold:
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Only the labels of each instance's set, best first."""
-        if not hasattr(self, "threshold_"):
-            raise NotFittedError("this rule has not been fitted: call fit first")
+        self._check_fitted()
         threshold = np.float64(self.threshold_)
         return keep(predictions, reaching(predictions, threshold, min_size=self.min_size))
 
     def to_state(self) -> State:
         """The threshold."""
+        self._check_fitted()
         return State(
             self.kind,
             {"metric": self.metric, "min_size": self.min_size, "threshold": self.threshold_},
@@ -77,3 +77,7 @@ class GlobalThreshold:
         rule = cls(metric=state.config["metric"], min_size=state.config["min_size"])
         rule.threshold_ = float(state.config["threshold"])
         return rule
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "threshold_"):
+            raise NotFittedError("this rule has not been fitted: call fit first")

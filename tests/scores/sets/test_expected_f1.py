@@ -15,12 +15,12 @@ from multitudes.scores.sets import ExpectedF1, GlobalThreshold
 from multitudes.scores.sets.expected_f1 import mean_inverse, tilted
 from multitudes.types import Predictions
 
-from ..problems import drawn
+from ..problems import drawn, partly_labelled
 
 
 def fitted(unlisted=0.0, tilt=0.0, empty=0.0):
     rule = ExpectedF1(empty=empty)
-    rule.unlisted_, rule.tilt_ = unlisted, tilt
+    rule.unlisted_, rule.tilt_, rule.least_ = unlisted, tilt, 0.0
     return rule
 
 
@@ -79,6 +79,46 @@ def test_a_given_tilt_is_kept():
     assert ExpectedF1(tilt=-0.3).fit(predictions, truth).tilt_ == -0.3
 
 
+@pytest.mark.parametrize("metric", ["micro", "example"])
+def test_instances_that_deserve_no_label_get_none(metric):
+    rule = ExpectedF1(metric=metric).fit(*partly_labelled(0))
+    predictions, truth = partly_labelled(1)
+    sets = rule.apply(predictions)
+    by_threshold = GlobalThreshold(metric=metric).fit(*partly_labelled(0)).apply(predictions)
+    hopeless = predictions.scores[:, 0] < 0.5
+    assert 0.2 < hopeless.mean() < 0.3
+    assert (sets.labels[hopeless] == -1).all()
+    assert (sets.labels[~hopeless, 0] >= 0).all()
+    f1, best = (set_scores(one, truth, average=metric).f1 for one in (sets, by_threshold))
+    assert f1 == pytest.approx(best, abs=0.005)
+
+
+def test_a_hopeless_text_gets_no_label_where_the_data_had_none():
+    predictions, truth, _ = drawn(6, n=500)
+    hopeless = Predictions.from_lists([list(range(8))], [[0.002] * 8], 30)
+    for metric in ("micro", "example"):
+        assert (ExpectedF1(metric=metric).fit(predictions, truth).apply(hopeless).labels < 0).all()
+    assert (ExpectedF1(least=0.0).fit(predictions, truth).apply(hopeless).labels >= 0).all()
+
+
+def test_what_a_set_must_promise_is_the_best_for_micro_f1():
+    predictions, truth, _ = drawn(7, n=300)
+    found = ExpectedF1(metric="micro", tilt=0.0).fit(predictions, truth)
+    best = set_scores(found.apply(predictions), truth).f1
+    for least in [0.0, *found.expected(predictions).tolist()]:
+        other = ExpectedF1(metric="micro", tilt=0.0, least=least).fit(predictions, truth)
+        assert set_scores(other.apply(predictions), truth).f1 <= best + 1e-9
+
+
+def test_folders_from_before_there_was_a_least_promise_give_the_same_sets():
+    predictions, truth, _ = drawn(8, n=100)
+    rule = ExpectedF1(least=0.0).fit(predictions, truth)
+    state = rule.to_state()
+    del state.config["least"]
+    again = ExpectedF1.from_state(state).apply(predictions)
+    np.testing.assert_array_equal(again.labels, rule.apply(predictions).labels)
+
+
 @given(st.lists(st.floats(0, 1), min_size=1), st.floats(-5, 5))
 def test_tilting_adds_to_the_log_odds(p, tilt):
     found = tilted(np.array(p), tilt)
@@ -102,6 +142,15 @@ def test_scores_that_are_no_probabilities_are_refused():
             ExpectedF1().fit(Predictions.from_lists([[0, 1]], [scores], 2), truth)
 
 
-def test_empty_must_be_an_f1():
+@pytest.mark.parametrize("value", [-0.1, float("nan"), "x", True])
+def test_empty_and_least_must_be_an_f1(value):
     with pytest.raises(ConfigError, match="empty must lie in"):
-        ExpectedF1(empty=2.0)
+        ExpectedF1(empty=value)
+    with pytest.raises(ConfigError, match="least must be a number >= 0"):
+        ExpectedF1(least=value)
+
+
+@pytest.mark.parametrize("tilt", ["x", float("nan"), float("inf")])
+def test_a_tilt_must_be_a_number(tilt):
+    with pytest.raises(ConfigError, match="tilt must be a finite number"):
+        ExpectedF1(tilt=tilt)

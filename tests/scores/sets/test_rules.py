@@ -78,5 +78,7 @@ def test_misuse_is_told(make):
     predictions, _, _ = drawn(4, n=3)
     with pytest.raises(NotFittedError, match="call fit first"):
         make().apply(predictions)
+    with pytest.raises(NotFittedError, match="call fit first"):
+        make().to_state()
     with pytest.raises(ConfigError, match="metric must be one of"):
         make(metric="weighted")
