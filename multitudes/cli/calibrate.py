@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from multitudes.cli import options
 from multitudes.cli.streams import Reading
 from multitudes.cli.verb import from_config
+
+if TYPE_CHECKING:
+    from multitudes.tagger import Tagger
 
 CONFIG = "multitudes.scores.calibrated:CalibrationConfig"
 
@@ -79,6 +82,22 @@ def calibrate(
         report = tagger.calibrate(dataset, config=config).calibration_report()
         tagger.save(target)
     if json:
-        show_json({"model": str(target), **vars(report)})
+        show_json({"model": str(target), **vars(report), "sets": rule_of(tagger)})
     else:
-        typer.echo(str(report))
+        typer.echo(f"{report}\n{how_sets_are_made(tagger)}")
+
+
+def rule_of(tagger: Tagger) -> str:
+    """The rule that makes sets, or "generated"."""
+    from multitudes.scores.calibrated import DEFAULT_RULE
+
+    assert tagger.calibrated_ is not None
+    return "generated" if tagger.generates_sets else tagger.calibrated_.config.sets or DEFAULT_RULE
+
+
+def how_sets_are_made(tagger: Tagger) -> str:
+    """A sentence about what predict --sets will do."""
+    if tagger.generates_sets:
+        return "sets: as the model generates them; --sets RULE makes them of its ranking instead"
+    assert tagger.calibrated_ is not None
+    return f"sets: by {rule_of(tagger)}, tuned for {tagger.calibrated_.config.metric} F1"

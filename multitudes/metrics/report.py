@@ -129,7 +129,8 @@ def evaluate_sets(
     """
     matches = match_sets(predictions, truth, skip_empty=skip_empty)
     n_labels = len(matches.per_label.true)
-    return _report(set_terms(matches), set_label_values(matches), n_labels, resampling, ())
+    notes = _empty_notes(matches.n_true, "counted as 0 in the example-based metrics")
+    return _report(set_terms(matches), set_label_values(matches), n_labels, resampling, notes)
 
 
 def checked_matches(
@@ -170,7 +171,10 @@ def _notes(width: int, ks: tuple[int, ...], matches: Matches) -> tuple[str, ...]
             f"Predictions hold at most {width} labels per instance: "
             f"past rank {width} every label counts as a miss."
         )
-    empty = int((matches.n_true == 0).sum())
-    if empty:
-        notes.append(f"Instances without a true label, counted as 0: {empty} (see skip_empty).")
-    return tuple(notes)
+    return (*notes, *_empty_notes(matches.n_true, "counted as 0"))
+
+
+def _empty_notes(n_true: Values, how: str) -> tuple[str, ...]:
+    empty = int((n_true == 0).sum())
+    note = f"Instances without a true label, {how}: {empty} (see skip_empty)."
+    return (note,) if empty else ()

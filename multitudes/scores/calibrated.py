@@ -32,6 +32,7 @@ RULES: dict[str, type[Rule]] = {
     "label-thresholds": LabelThresholds,
     "expected-f1": ExpectedF1,
 }
+DEFAULT_RULE = "threshold"
 REPORTED_RANKS = 5  # the labels somebody looks at; over all candidates the error is always small
 
 
@@ -45,10 +46,10 @@ class CalibrationConfig(Config):
         "logistic curve, for few instances).",
         choices=tuple(CALIBRATIONS),
     )
-    sets: str = setting(
-        "threshold",
-        "Which labels make a set: one threshold, label-thresholds, or expected-f1 (the size with "
-        "the largest expected F1).",
+    sets: str | None = setting(
+        None,
+        "Which labels make a set: threshold (one for all), label-thresholds, or expected-f1 (the "
+        "size with the largest expected F1). By default threshold, or what a model generates.",
         choices=tuple(RULES),
     )
     metric: str = setting(
@@ -169,7 +170,7 @@ class Calibrated:
         return CALIBRATIONS[self.config.method]()
 
     def _rule(self, metric: Metric) -> Rule:
-        return RULES[self.config.sets](metric=metric, min_size=self.config.min_size)
+        return RULES[self.config.sets or DEFAULT_RULE](metric=metric, min_size=self.config.min_size)
 
     def _report(self, predictions: Predictions, truth: Sparse) -> CalibrationReport:
         """Errors before and after; the latter on instances that were not learned from."""

@@ -66,7 +66,7 @@ def make_app(tagger: Tagger, *, limits: Limits = DEFAULT) -> FastAPI:
             model=type(tagger.model_).__name__,
             n_labels=len(tagger.labels_),
             has_probabilities=is_calibrated,
-            has_sets=is_calibrated or hasattr(tagger.model_, "predict_sets"),
+            has_sets=is_calibrated or tagger.generates_sets,
             version=__version__,
         )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from multitudes.data import Dataset
+from multitudes.errors import DataError
 from multitudes.metrics import Report, evaluate
 from multitudes.progress import track
 from multitudes.scores import remove_pairs
@@ -40,12 +41,20 @@ def predict_batches(
     with track("predicting", len(dataset), "instances") as task:
         for start in range(0, len(dataset), BATCH):
             batch = dataset[start : start + BATCH]
-            inputs = batch.texts if tagger.takes_texts_ else batch.X
-            predictions = tagger.candidates(inputs, kind, top_k=width + spare)
+            predictions = tagger.candidates(inputs_of(tagger, batch), kind, top_k=width + spare)
             if spare and batch.filter_pairs is not None:
                 predictions = remove_pairs(predictions, batch.filter_pairs)
             yield batch, tagger.as_kind(predictions.top(width), kind).top(top_k or width)
             task.advance(len(batch))
+
+
+def inputs_of(tagger: Tagger, dataset: Dataset) -> Any:
+    """The texts of a Dataset, or its X, whichever the tagger was fitted on."""
+    inputs = dataset.texts if tagger.takes_texts_ else dataset.X
+    if inputs is None:
+        learned, given = ("texts", "features X") if tagger.takes_texts_ else ("features X", "texts")
+        raise DataError(f"this tagger was fitted on {learned}, the data has {given} only")
+    return inputs
 
 
 def predict_to(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
+import numpy as np
+
 from multitudes.data import Dataset, LabelSpace, relabel
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.scores.calibrated import Calibrated, CalibrationConfig, CalibrationReport
@@ -13,6 +15,12 @@ if TYPE_CHECKING:
     from multitudes.tagger.tagger import Tag
 
 Kind = Literal["scores", "probabilities", "sets"]
+
+
+def check_top_k(top_k: int) -> None:
+    """Refuse what is no number of labels."""
+    if isinstance(top_k, bool) or not isinstance(top_k, (int, np.integer)) or top_k < 1:
+        raise ConfigError(f"top_k must be a whole number >= 1, got {top_k!r}")
 
 
 class Probabilities:
@@ -40,14 +48,42 @@ class Probabilities:
         from multitudes.tagger.batches import predict_dataset  # it imports the tagger
 
         self._check_fitted()
-        config = config or CalibrationConfig()
-        if not len(dataset):
-            raise DataError("there are no instances to calibrate on")
-        known = relabel(dataset, LabelSpace(self.labels_))
+        config = CalibrationConfig() if config is None else config
+        if not isinstance(config, CalibrationConfig):
+            raise ConfigError(
+                f"config must be a CalibrationConfig, got {type(config).__name__}: write "
+                'config=CalibrationConfig(sets="threshold") or the like'
+            )
+        known = self._labelled(dataset)
         tagger: Any = self
         found = predict_dataset(tagger, known, top_k=config.candidates)
         self.calibrated_ = Calibrated(config).fit(found, known.Y)
         return self
+
+    def _labelled(self, dataset: Dataset) -> Dataset:
+        """Data to calibrate on, over the tagger's labels; refused where there is nothing in it."""
+        if not isinstance(dataset, Dataset):
+            raise DataError(
+                f"calibrate takes a Dataset, got {type(dataset).__name__}: multitudes.read gives "
+                "one, so does Dataset(Y=..., texts=..., label_names=...)"
+            )
+        if not len(dataset):
+            raise DataError("there are no instances to calibrate on")
+        known = relabel(dataset, LabelSpace(self.labels_))
+        if not known.Y.nnz:
+            names = ", ".join(map(repr, self.labels_[:3]))
+            raise DataError(
+                f"none of the {len(dataset):,} instances has a label that the model knows: give "
+                f"data with labels of its {len(self.labels_):,}, such as {names}"
+            )
+        return known
+
+    @property
+    def generates_sets(self) -> bool:
+        """Whether sets are as the model generates them; else a rule makes them of its ranking."""
+        self._check_fitted()
+        asked_for_rule = self.calibrated_ is not None and self.calibrated_.config.sets is not None
+        return hasattr(self.model_, "predict_sets") and not asked_for_rule
 
     def calibration_report(self) -> CalibrationReport:
         """How reliable scores were before `calibrate`, and probabilities are since."""
@@ -76,8 +112,8 @@ class Probabilities:
     def predict_sets(self, texts: Any) -> list[list[Tag]]:
         """The labels each text should get, as many as are right, with their probabilities.
 
-        A model that generates sets says itself; any other needs `calibrate`, whose settings say
-        how sets are made.
+        A model that generates sets says itself, unless `calibrate` was asked for a rule; any other
+        needs `calibrate`, whose settings say how sets are made.
 
         Parameters
         ----------
@@ -135,6 +171,8 @@ class Probabilities:
 
     def width_of(self, kind: Kind, top_k: int | None = None) -> int:
         """How many labels per instance are needed: sets are made from more than they hold."""
+        if top_k is not None:
+            check_top_k(top_k)
         if self._generates(kind):
             return len(self.labels_)
         if kind == "sets":
@@ -142,8 +180,7 @@ class Probabilities:
         return 5 if top_k is None else top_k
 
     def _generates(self, kind: Kind) -> bool:
-        self._check_fitted()
-        return kind == "sets" and hasattr(self.model_, "predict_sets")
+        return kind == "sets" and self.generates_sets
 
     def _check_calibrated(self) -> Calibrated:
         self._check_fitted()

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.data import Dataset
-from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
+from multitudes.errors import DataError, NotFittedError, StoreError
 from multitudes.groups.grouped_dataset import groups_to_learn
 from multitudes.scores.calibrated import Calibrated
 from multitudes.store import State, Storable, build, load, save
@@ -26,7 +26,7 @@ from multitudes.tagger.label_lists import label_matrix
 from multitudes.tagger.label_texts import listed_texts
 from multitudes.tagger.learning import Lesson, learn
 from multitudes.tagger.presets import AUTO
-from multitudes.tagger.probabilities import Probabilities
+from multitudes.tagger.probabilities import Probabilities, check_top_k
 from multitudes.tagger.update import Updates
 from multitudes.types import Predictions, Sparse
 
@@ -239,8 +239,7 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
     def predict_ids(self, texts: Any, *, top_k: int = 5) -> Predictions:
         """The best label ids of each text (or row of X), with scores."""
         self._check_fitted()
-        if isinstance(top_k, bool) or not isinstance(top_k, (int, np.integer)) or top_k < 1:
-            raise ConfigError(f"top_k must be a whole number >= 1, got {top_k!r}")
+        check_top_k(top_k)
         inputs = self._checked_inputs(texts)
         n = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
         if n <= BATCH:

@@ -16,6 +16,7 @@ def calibrated(cli, model, train_file, tmp_path):
     result = cli("calibrate", model, train_file, "-o", folder, "--sets", "expected-f1")
     assert result.code == 0
     assert "calibrated on 120 instances" in result.out
+    assert "sets: by expected-f1, tuned for micro F1" in result.out
     return folder
 
 
@@ -60,6 +61,7 @@ def test_the_settings_are_those_asked_for(cli, model, train_file, tmp_path):
         "--json",
     )  # fmt: skip
     assert result.json["n_pairs"] == 360
+    assert result.json["sets"] == "label-thresholds"
     assert result.json["error_after"] < result.json["error_before"]
     config = Tagger.load(tmp_path / "m").calibrated_.config
     expected = {"method": "temperature", "sets": "label-thresholds", "metric": "example",
@@ -94,3 +96,24 @@ def test_training_with_a_validation_part_calibrates(cli, train_file, tmp_path):
     assert result.code == 0
     assert "reliability error" in result.err
     assert Tagger.load(folder).predict_sets(["leather buckle"])[0]
+
+
+def test_a_generator_keeps_its_sets_unless_a_rule_is_named(cli, train_file, test_file, tmp_path):
+    quick = ["training.epochs=1", "network.hidden=8", "network.layers=1", "words.dim=8"]
+    settings = [word for one in quick for word in ("--set", one)]
+    model = tmp_path / "model"
+    assert cli("train", train_file, "-o", model, "-m", "otseq2set", *settings, "-q").code == 0
+    generated = cli("predict", model, test_file, "--sets").out
+    kept = cli("calibrate", model, train_file, "-q")
+    assert "as the model generates them; --sets RULE" in kept.out
+    assert cli("predict", model, test_file, "--sets").out == generated
+    asked = cli("calibrate", model, train_file, "--sets", "threshold", "--min-size", 1, "-q")
+    assert "sets: by threshold, tuned for micro F1" in asked.out
+    by_rule = labels(cli("predict", model, test_file, "--sets"))
+    expected = Tagger.load(model).predict_sets(
+        [json.loads(line)["text"] for line in test_file.read_text().splitlines()]
+    )
+    assert [[tag["label"] for tag in row] for row in by_rule] == [
+        [tag.label for tag in row] for row in expected
+    ]
+    assert all(by_rule)

@@ -145,6 +145,20 @@ def test_a_model_that_generates_sets_says_itself():
     assert (found.labels >= 0).sum(axis=1).tolist() == [len(row) - 1 for row in expected]
 
 
+def test_a_rule_that_was_asked_for_makes_the_sets_of_a_generator():
+    tagger = Tagger(Generator()).fit(TEXTS, LABELS)
+    dataset = Dataset(Y=label_matrix(LABELS, tagger.labels_)[0], texts=TEXTS)
+    generated = tagger.predict_sets(TEXTS)
+    tagger.calibrate(dataset, config=CalibrationConfig(sets="threshold", min_size=1))
+    assert not tagger.generates_sets
+    plain = Tagger(Centroids()).fit(TEXTS, LABELS)
+    plain.calibrate(dataset, config=CalibrationConfig(sets="threshold", min_size=1))
+    assert tagger.predict_sets(TEXTS) == plain.predict_sets(TEXTS) != generated
+    ((_, found),) = predict_batches(tagger, dataset, kind="sets")
+    assert tagger._tags(found) == plain.predict_sets(TEXTS)
+    assert tagger.calibrate(dataset).predict_sets(TEXTS) == generated
+
+
 def test_a_text_encoder_gets_probabilities_too():
     tagger = tiny().fit_dataset(topical(60)).calibrate(topical(40, start=200))
     assert tagger.calibration_report().error_after < tagger.calibration_report().error_before
@@ -160,5 +174,31 @@ def test_misuse_is_told(tagger, parts):
         Tagger().predict_proba(["a"])
     with pytest.raises(DataError, match="no instances to calibrate on"):
         tagger.calibrate(parts[1][:0])
+    with pytest.raises(DataError, match="takes a Dataset, got tuple: multitudes.read gives one"):
+        tagger.calibrate((["a"], [["b"]]))
+    with pytest.raises(ConfigError, match="config must be a CalibrationConfig, got dict"):
+        tagger.calibrate(parts[1], config={"sets": "threshold"})
+    features = dataclasses.replace(parts[1], texts=None, X=parts[1].Y)
+    with pytest.raises(DataError, match="fitted on texts, the data has features X only"):
+        tagger.calibrate(features)
     with pytest.raises(ConfigError, match="kind must be one of.*'probabilities'.*got 'margins'"):
         tagger.as_kind(tagger.predict_ids(["a"]), "margins")
+
+
+def test_data_without_a_known_label_is_refused(tagger, parts):
+    strange = dataclasses.replace(
+        parts[1], label_names=[f"strange {name}" for name in parts[1].label_names]
+    )
+    before = tagger.calibrated_
+    with pytest.raises(DataError, match="none of the 300 instances has a label that the model"):
+        tagger.calibrate(strange)
+    assert tagger.calibrated_ is before
+
+
+@pytest.mark.parametrize("kind", ["scores", "probabilities", "sets"])
+@pytest.mark.parametrize("top_k", ["1", 0, -1, True, 1.5])
+def test_top_k_must_be_a_number_of_labels(tagger, parts, kind, top_k):
+    with pytest.raises(ConfigError, match="top_k must be a whole number >= 1, got"):
+        tagger.predict_as(kind, ["a"], top_k=top_k)
+    with pytest.raises(ConfigError, match="top_k must be a whole number >= 1, got"):
+        next(predict_batches(tagger, parts[2], kind=kind, top_k=top_k))
