@@ -174,7 +174,7 @@ def _notes(width: int, ks: tuple[int, ...], matches: Matches) -> tuple[str, ...]
     return (*notes, *_empty_notes(matches.n_true, "counted as 0"))
 
 
-def _empty_notes(n_true: Values, how: str) -> tuple[str, ...]:
+def _empty_notes(n_true: npt.NDArray[Any], how: str) -> tuple[str, ...]:
     empty = int((n_true == 0).sum())
     note = f"Instances without a true label, {how}: {empty} (see skip_empty)."
     return (note,) if empty else ()

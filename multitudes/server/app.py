@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
 from multitudes.errors import ConfigError, MultitudesError, ResourceError
 from multitudes.server.limits import Limits
@@ -27,7 +28,7 @@ from multitudes.version import __version__
 
 DEFAULT = Limits()
 REFUSED: dict[int | str, dict[str, Any]] = {
-    code: {"model": ErrorAnswer} for code in (400, 413, 422, 500, 503)
+    code: {"model": ErrorAnswer} for code in (400, 404, 405, 413, 422, 500, 503)
 }
 
 
@@ -75,6 +76,7 @@ def make_app(tagger: Tagger, *, limits: Limits = DEFAULT) -> FastAPI:
         """Labels of texts."""
         check_size(request, limits)
         if not request.texts:
+            tagger.width_of(request.kind)  # refuses what this model does not have
             return PredictAnswer(predictions=[])
         with turn:
             found = tagger.predict_as(
@@ -124,9 +126,21 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def not_understood(_: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
-        return _refused(422, f"{where}: {first['msg']}")
+        return _refused(422, _misunderstood(error))
+
+    @app.exception_handler(HTTPException)
+    def refused_by_the_framework(request: Request, error: HTTPException) -> JSONResponse:
+        path, headers = request.url.path, dict(error.headers or {})
+        if error.status_code == 404:
+            return _refused(404, f"there is nothing at {path}: /docs lists what there is")
+        if error.status_code == 405:
+            allowed = headers.get("Allow", "another method")
+            return _refused(405, f"{path} does not take {request.method}: use {allowed}", headers)
+        if error.status_code == 400:  # all that it can be: see get_request_handler of fastapi
+            return _refused(
+                422, "the request cannot be read: it is not UTF-8, or its lists nest too deeply"
+            )
+        return _refused(error.status_code, str(error.detail), headers)
 
     @app.exception_handler(MultitudesError)
     def known(_: Request, error: MultitudesError) -> JSONResponse:
@@ -142,5 +156,17 @@ def _answer_errors(app: FastAPI) -> None:
         return _refused(500, f"unexpected error: {type(error).__name__}: {error}")
 
 
-def _refused(code: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": message}, status_code=code)
+def _misunderstood(error: RequestValidationError) -> str:
+    """What is wrong with a request, by the first of its errors."""
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return f"the request is not JSON: {first['ctx']['error']} at character {first['loc'][-1]}"
+    if isinstance(error.body, bytes):  # not parsed, since it does not say that it is JSON
+        wanted = "content-type: application/json"
+        return f"the request does not say that it is JSON: add the header {wanted}"
+    where = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
+    return f"{where}: {first['msg']}"
+
+
+def _refused(code: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"error": message}, status_code=code, headers=headers)

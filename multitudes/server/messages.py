@@ -10,9 +10,9 @@ from multitudes.tagger.probabilities import Kind
 
 
 class Message(BaseModel):
-    """A request in which an unknown field is an error, not something silently ignored."""
+    """A request in which an unknown field is an error, and "3" is no number."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class PredictRequest(Message):

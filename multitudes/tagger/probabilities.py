@@ -175,8 +175,10 @@ class Probabilities:
             check_top_k(top_k)
         if self._generates(kind):
             return len(self.labels_)
-        if kind == "sets":
-            return self._check_calibrated().config.candidates
+        if kind in ("probabilities", "sets"):
+            calibrated = self._check_calibrated()
+            if kind == "sets":
+                return calibrated.config.candidates
         return 5 if top_k is None else top_k
 
     def _generates(self, kind: Kind) -> bool:

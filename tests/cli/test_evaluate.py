@@ -68,6 +68,19 @@ def test_sets(cli, small):
     assert values["micro-R"] == 2 / 3
 
 
+def test_rightly_empty_sets_are_remarked_upon_and_may_be_left_out(cli, tmp_path):
+    labels = [["a"], ["a", "b"], []]
+    truth = write_lines(tmp_path / "t.jsonl", [{"text": "x", "labels": some} for some in labels])
+    sets = write_lines(tmp_path / "s.jsonl", [{"labels": some} for some in labels])
+    result = cli("evaluate", sets, truth, "--sets")
+    note = "Instances without a true label, counted as 0 in the example-based metrics: 1 (see"
+    assert note in " ".join((result.out + result.err).split())
+    report = cli("evaluate", sets, truth, "--sets", "--json").json
+    assert (report["values"]["micro-F1"], report["values"]["example-F1"]) == (1, 2 / 3)
+    skipped = cli("evaluate", sets, truth, "--sets", "--skip-empty", "--json").json
+    assert (skipped["values"]["example-F1"], skipped["n_instances"], skipped["notes"]) == (1, 2, [])
+
+
 def test_predictions_from_stdin(cli, small, monkeypatch):
     with small[0].open() as stdin:
         monkeypatch.setattr("sys.stdin", stdin)

@@ -73,6 +73,10 @@ def test_explain(client, tagger):
         ({"texts": "a belt"}, 422, "texts: Input should be a valid list"),
         ({"texts": ["a", 3]}, 422, "texts.1: Input should be a valid string"),
         ({"texts": ["a"], "top_k": 0}, 422, "top_k: Input should be greater than or equal to 1"),
+        ({"texts": ["a"], "top_k": True}, 422, "top_k: Input should be a valid integer"),
+        ({"texts": ["a"], "top_k": "3"}, 422, "top_k: Input should be a valid integer"),
+        ({"texts": ["a"], "threshold": "0"}, 422, "threshold: Input should be a valid number"),
+        (["a"], 422, "the request: Input should be a valid dictionary"),
         ({"texts": ["a"], "topk": 3}, 422, "topk: Extra inputs are not permitted"),
         ({"texts": ["a"], "kind": "stars"}, 422, "kind: Input should be 'scores'"),
         ({}, 422, "texts: Field required"),
@@ -89,12 +93,37 @@ def test_bad_requests(tagger, request_, code, error):
     assert answer.json()["error"].startswith(error)
 
 
-def test_what_is_no_json(client):
-    answer = client.post(
-        "/predict", content=b"{texts", headers={"content-type": "application/json"}
-    )
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b'{"texts": ["a"', "the request is not JSON: Expecting ',' delimiter at character 14"),
+        (
+            b"[" * 100_000,
+            "the request cannot be read: it is not UTF-8, or its lists nest too deeply",
+        ),
+        (b'{"texts": ["\xff"]}', "the request cannot be read: it is not UTF-8"),
+    ],
+)
+def test_what_is_no_json(client, body, error):
+    answer = client.post("/predict", content=body, headers={"content-type": "application/json"})
     assert answer.status_code == 422
-    assert "JSON" in answer.json()["error"]
+    assert answer.json()["error"].startswith(error)
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}])
+def test_json_must_say_that_it_is(client, headers):
+    answer = client.post("/predict", content=b'{"texts": ["a"]}', headers=headers)
+    assert answer.status_code == 422
+    assert answer.json()["error"].endswith("add the header content-type: application/json")
+
+
+def test_no_such_address_or_method(client):
+    answer = client.get("/tags")
+    assert answer.status_code == 404
+    assert answer.json() == {"error": "there is nothing at /tags: /docs lists what there is"}
+    answer = client.get("/predict")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert answer.json() == {"error": "/predict does not take GET: use POST"}
 
 
 def test_an_unknown_label_is_named(client):
@@ -107,9 +136,11 @@ def test_probabilities_need_calibrating():
     shop = catalogue(200, n_labels=10, seed=2).dataset
     client = TestClient(make_app(Tagger("xr-linear").fit_dataset(shop)))
     assert client.get("/model").json()["has_sets"] is False
-    answer = client.post("/predict", json={"texts": ["x"], "kind": "sets"})
-    assert answer.status_code == 400
-    assert "call calibrate" in answer.json()["error"]
+    for texts in (["x"], []):
+        for kind in ("sets", "probabilities"):
+            answer = client.post("/predict", json={"texts": texts, "kind": kind})
+            assert answer.status_code == 400
+            assert "call calibrate" in answer.json()["error"]
 
 
 def test_a_bug_is_an_answer_too(client, tagger, monkeypatch):
