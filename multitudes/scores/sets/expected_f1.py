@@ -134,15 +134,16 @@ class ExpectedF1:
     def from_state(cls, state: State) -> Self:
         """Build a fitted rule again."""
         config = state.config
+        least = float(config.get("least", 0.0))  # older folders have none
         rule = cls(
             metric=config["metric"],
             empty=config["empty"],
             tilt=config["tilt"],
-            least=config.get("least", 0.0),  # older folders have none
+            least=least,
             min_size=config["min_size"],
         )
         rule.tilt_, rule.unlisted_ = float(config["tilt"]), float(config["unlisted"])
-        rule.least_ = float(config.get("least", 0.0))
+        rule.least_ = least
         return rule
 
     def _check_fitted(self) -> None:
