@@ -110,6 +110,26 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
         model().fit(texts[::-1], Y, label_texts=names, checkpoint=tmp_path)
 
 
+@pytest.mark.parametrize("other", [None, slice(1, None)])
+def test_a_checkpoint_of_other_validation_data_is_refused(tmp_path, other):
+    texts, Y, names = colours()
+    options = {"label_texts": names, "checkpoint": tmp_path}
+    model().fit(texts, Y, validation=(texts, Y), **options)
+    validation = None if other is None else (texts[other], Y[other])
+    with pytest.raises(ConfigError, match="validation"):
+        model().fit(texts, Y, validation=validation, **options)
+
+
+def test_a_checkpoint_of_an_encoder_that_has_changed_is_refused(tmp_path, monkeypatch):
+    fit(model(), tmp_path)
+    monkeypatch.setattr(
+        "multitudes.encoder.prime.load_backbone",
+        lambda config, *, texts, seed: load_backbone(config, texts=texts, seed=seed + 1),
+    )
+    with pytest.raises(ConfigError, match=r"backbone\.weights"):
+        fit(model(), tmp_path)
+
+
 # --- what a network starts from
 
 

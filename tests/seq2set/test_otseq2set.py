@@ -181,6 +181,37 @@ def test_a_stopped_training_ends_as_if_it_had_not_stopped(data, tmp_path, monkey
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        (lambda texts, Y: {"validation": None}, r"validation \('.*' there, None now\)"),
+        (lambda texts, Y: {"validation": (texts, Y[::-1])}, "validation"),
+        (lambda texts, Y: {"validation": (texts[::-1], Y)}, "validation"),
+        (lambda texts, Y: {"label_texts": NAMES[::-1]}, "start_vectors"),
+        (lambda texts, Y: {"label_texts": None}, "start_vectors"),
+    ],
+)
+def test_a_checkpoint_of_other_validation_data_or_label_texts_is_refused(
+    data, tmp_path, changes, name
+):
+    model = made(training=dataclasses.replace(QUICK, epochs=1))
+    given = {"label_texts": NAMES, "validation": data, "checkpoint": tmp_path}
+    model.fit(*data, **given)
+    with pytest.raises(ConfigError, match=f"holds a run with other settings or data.*{name}"):
+        clone(model).fit(*data, **(given | changes(*data)))
+
+
+def test_a_checkpoint_of_other_word_vectors_is_refused(data, tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_text("cat 1 2 3\n")
+    words = WordsConfig(vectors=str(path))
+    model = made(training=dataclasses.replace(QUICK, epochs=1), words=words)
+    model.fit(*data, checkpoint=tmp_path / "run")
+    path.write_text("cat 1 2 4\n")
+    with pytest.raises(ConfigError, match="start_vectors"):
+        clone(model).fit(*data, checkpoint=tmp_path / "run")
+
+
 def test_validation_keeps_the_best_epoch(data):
     short = dataclasses.replace(QUICK, epochs=12)
     model = made(training=short).fit(*data, validation=data)

@@ -15,6 +15,7 @@ from multitudes.seq2set.generation.generation import generate
 from multitudes.seq2set.generation.label_sets import best_of_steps
 from multitudes.seq2set.network.network import SeqNetwork
 from multitudes.seq2set.words.word_batches import BatchConfig, sorted_rows, word_batch
+from multitudes.training import digest_of
 from multitudes.types import NO_LABEL, NO_SCORE, Predictions, Sparse
 
 
@@ -98,6 +99,10 @@ class Validation:
     predictor: Predictor
     rows: TokenRows
     Y: Sparse
+
+    def digest(self) -> str:
+        """A fingerprint: other instances may choose another epoch."""
+        return digest_of(self.rows.ids, self.rows.offsets, self.Y.indices, self.Y.indptr)
 
     def __call__(self) -> dict[str, float]:
         """Micro-F1 first: it tells the best epoch."""
