@@ -118,6 +118,14 @@ def test_predict_ranks_beyond_the_set(data, fitted):
     assert fitted.predict(data[0], top_k=99).labels.shape == (N, len(NAMES))
 
 
+@pytest.mark.parametrize("rank_by", ["best", "any"])
+def test_scores_do_not_depend_on_how_many_are_asked_for(data, fitted, rank_by):
+    model = copy.deepcopy(fitted).set_params(decoding=DecodingConfig(rank_by=rank_by))
+    few, many = (model.predict(data[0], top_k=top_k) for top_k in (2, 9))
+    np.testing.assert_array_equal(few.labels, many.labels[:, :2])
+    np.testing.assert_array_equal(few.scores, many.scores[:, :2])
+
+
 @pytest.mark.parametrize("decoding", [DecodingConfig(), DecodingConfig(beam_width=3)])
 def test_a_batch_is_its_single_texts(data, fitted, decoding):
     model = copy.deepcopy(fitted).set_params(decoding=decoding)

@@ -18,6 +18,9 @@ from multitudes.seq2set.words.word_batches import BatchConfig, sorted_rows, word
 from multitudes.training import digest_of
 from multitudes.types import NO_LABEL, NO_SCORE, Predictions, Sparse
 
+CANDIDATES = 50
+"""Labels that each step offers at least where all steps count: scores must not hang on `top_k`."""
+
 
 @dataclass(frozen=True)
 class Predictor:
@@ -45,7 +48,9 @@ class Predictor:
     def best(self, rows: TokenRows, *, top_k: int) -> Predictions:
         """The labels with the highest scores over all steps, generated or not; see `rank_by`."""
         top_k = min(top_k, self.network.n_labels)
-        return self._predict(rows, n_candidates=top_k, top_k=top_k, ranked=True)
+        # By the best step, the k likeliest labels of each are enough.
+        n_candidates = top_k if self.decoding.rank_by == "best" else max(top_k, CANDIDATES)
+        return self._predict(rows, n_candidates=n_candidates, top_k=top_k, ranked=True)
 
     @property
     def _largest(self) -> int:
