@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from multitudes.encoder.texts.tokenizing import has_words
 from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.errors import DataError
 from multitudes.features.text_buffer import as_texts, not_a_text
+from multitudes.linear.inputs import checked_labels
 from multitudes.types import Sparse
 
 Texts: TypeAlias = Sequence[str] | TokenRows
@@ -52,6 +53,19 @@ def checked_label_texts(label_texts: Texts | None, Y: Sparse) -> Texts:
             "give one for each column of Y"
         )
     return label_texts
+
+
+def checked_validation(validation: Any, *, n_labels: int) -> tuple[Texts, Sparse]:
+    """Texts and labels of instances kept aside; errors say that these are meant."""
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        got = type(validation).__name__
+        size = f" of {len(validation)}" if hasattr(validation, "__len__") else ""
+        raise DataError(f"validation must be a pair (texts, Y), got a {got}{size}")
+    texts = checked_texts(validation[0], "validation texts")
+    try:
+        return texts, checked_labels(validation[1], n_instances=len(texts), n_labels=n_labels)
+    except DataError as error:
+        raise DataError(f"validation data: {error}") from None
 
 
 def tokenised(backbone: Backbone, texts: Texts, max_length: int) -> TokenizedTexts:

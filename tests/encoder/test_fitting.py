@@ -170,8 +170,9 @@ def test_the_fingerprint_of_data_tells_texts_and_labels_apart():
         (lambda d: d | {"X": d["X"][:5]}, "X has 5 rows and Y has 48"),
         (lambda d: d | {"X": [*d["X"][:-1], None]}, "None"),
         (lambda d: d | {"Y": sp.csr_array((48, 6), dtype=np.float32)}, "no instance has a label"),
-        (lambda d: d | {"validation": (["a"], d["Y"])}, "X has 1 rows and Y has 48"),
-        (lambda d: d | {"validation": (["a"], d["Y"][:1, :3])}, "Y has 3 labels"),
+        (lambda d: d | {"validation": (["a"], d["Y"])}, "validation data: X has 1 rows and Y has"),
+        (lambda d: d | {"validation": (["a"], d["Y"][:1, :3])}, "validation data: Y has 3 labels"),
+        (lambda d: d | {"validation": d["X"]}, r"validation must be a pair \(texts, Y\)"),
     ],
 )
 def test_bad_data_is_named(change, message):
@@ -185,6 +186,8 @@ def test_bad_settings_are_named():
     texts, Y, names = colours()
     with pytest.raises(ConfigError, match="precision must be one of .* got 'fp8'"):
         prime(precision="fp8").fit(texts, Y, label_texts=names)
+    with pytest.raises(ConfigError, match=r"training\.seed is 5, .* set seed=5 of the model"):
+        prime(training=epochs(1, seed=5)).fit(texts, Y, label_texts=names)
     with pytest.raises(ConfigError, match="there is no folder './nowhere'"):
         prime(backbone=BackboneConfig(name="./nowhere")).fit(texts, Y, label_texts=names)
 

@@ -287,6 +287,44 @@ def test_bad_input(data):
         NetworkConfig(kernels=(3,))
 
 
+@pytest.mark.parametrize(
+    ("validation", "message"),
+    [
+        (lambda texts, Y: texts, r"validation must be a pair \(texts, Y\), got a list of 32"),
+        (lambda texts, Y: (texts, Y, Y), r"a pair \(texts, Y\), got a tuple of 3"),
+        (lambda texts, Y: (texts[0], Y), "validation texts: expected a sequence"),
+        (lambda texts, Y: (texts, Y[1:]), "validation data: X has 32 rows and Y has 31"),
+        (lambda texts, Y: (texts, Y[:, 1:]), "validation data: Y has 9 labels, but the model has"),
+        (lambda texts, Y: (texts, Y * 0), "validation data: no instance has a label"),
+    ],
+)
+def test_bad_validation_data(data, validation, message):
+    with pytest.raises(DataError, match=message):
+        made().fit(*data, validation=validation(*data))
+
+
+def test_validation_and_label_texts_may_be_generators(data):
+    texts, Y = data
+    model = made(training=dataclasses.replace(QUICK, epochs=1))
+    model.fit(texts, Y, label_texts=iter(NAMES), validation=(iter(texts), Y))
+    assert model.n_labels_found_ == len(NAMES)
+    assert "micro-F1" in model.history_.epochs[0].metrics
+
+
+def test_label_texts_are_no_single_text(data):
+    with pytest.raises(DataError, match="label_texts: expected a sequence of texts"):
+        made().fit(*data, label_texts="abcdefghij")
+
+
+def test_devices_that_are_not_there(fitted, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert fitted.to("auto") is fitted
+    with pytest.raises(ConfigError, match="torch finds no GPU"):
+        fitted.to("cuda")
+    with pytest.raises(ConfigError, match="device must be one of .*, got 'foo'"):
+        fitted.to("foo")
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_unfitted_models(name):
     model = seq2set_preset(name)
@@ -298,6 +336,15 @@ def test_presets_are_unfitted_models(name):
 def test_unknown_preset():
     with pytest.raises(ConfigError, match="did you mean 'seq2seq'"):
         seq2set_preset("seq2sec")
+    with pytest.raises(ConfigError, match="there is no preset None: known: bm, "):
+        seq2set_preset(None)
+
+
+def test_another_seed_of_the_training_is_refused():
+    training = Seq2SetTraining(seed=5)
+    with pytest.raises(ConfigError, match="training.seed is 5, but the model's own seed is 0"):
+        OTSeq2Set(training=training).fit(["a cat"], sp.csr_array([[1]]))
+    assert OTSeq2Set(training=training, seed=5)._config().training.seed == 5
 
 
 def test_training_takes_settings_and_no_dict():

@@ -74,8 +74,8 @@ def start_vectors(
     found = int(known[:n_words].sum()) if config.vectors is not None else 0
     if config.vectors is not None and not found:
         warnings.warn(
-            f"{config.vectors} has none of the {n_words:,} words of the training texts: all of them "
-            "start from random vectors; is it of another language, or are its words written "
+            f"{config.vectors} has none of the {n_words:,} words of the training texts, which all "
+            "start from random vectors: is it of another language, or are its words written "
             "another way?",
             stacklevel=2,
         )

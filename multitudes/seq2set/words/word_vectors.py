@@ -237,8 +237,9 @@ def _binary_entries(
         yield word, vector
     if (data[at:] + stream.read(BLOCK_BYTES)).strip(b"\n"):
         raise DataError(
-            f"{path} goes on behind the {n_words:,} entries that its first line ({n_words} {width}) "
-            f"announces: there are more of them, or their width is not {width}; correct that line"
+            f"{path} goes on behind the {n_words:,} entries that its first line "
+            f"({n_words} {width}) announces: there are more of them, or their width is not {width}; "
+            "correct that line"
         )
 
 
