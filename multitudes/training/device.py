@@ -33,8 +33,8 @@ def choose_device(name: str) -> torch.device:
         )
     if device.type == "cuda" and device.index and device.index >= torch.cuda.device_count():
         raise ConfigError(
-            f"device={name!r}, but torch finds {torch.cuda.device_count()} GPU(s), numbered from 0: "
-            "use one of them"
+            f"device={name!r}, but torch finds {torch.cuda.device_count()} GPU(s), numbered from "
+            "0: use one of them"
         )
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise ConfigError(f"device={name!r}, but torch finds no Apple GPU: use device='cpu'")
