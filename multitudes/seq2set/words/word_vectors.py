@@ -238,8 +238,8 @@ def _binary_entries(
     if (data[at:] + stream.read(BLOCK_BYTES)).strip(b"\n"):
         raise DataError(
             f"{path} goes on behind the {n_words:,} entries that its first line "
-            f"({n_words} {width}) announces: there are more, or their width is not {width}; correct "
-            "that line"
+            f"({n_words} {width}) announces: there are more, or their width is not {width}; "
+            "correct that line"
         )
 
 
