@@ -46,7 +46,7 @@ from multitudes.encoder.text_inputs import (
 from multitudes.encoder.texts.tokenizing import has_words
 from multitudes.encoder.texts.tokens import TokenRows, joined
 from multitudes.encoder.validation import Validation
-from multitudes.errors import NotFittedError
+from multitudes.errors import DataError, NotFittedError
 from multitudes.linear.inputs import checked_label, checked_labels
 from multitudes.store import State
 from multitudes.training import TrainingConfig, choose_device
@@ -168,6 +168,11 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         config = self._config()
         X = checked_texts(X, "X")
         Y = checked_labels(Y, n_instances=len(X))
+        if label_texts is None:
+            raise DataError(
+                "Prime needs the text of each label: pass label_texts=..., in the order of Y's "
+                "columns (a label's name will do)"
+            )
         label_texts = checked_label_texts(label_texts, Y)
         checked_precision(self.precision)
         with progress.shown(self.verbose):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from multitudes.linear.inputs import checked_labels
 from multitudes.types import Sparse
 
 Texts: TypeAlias = Sequence[str] | TokenRows
+T = TypeVar("T", Sequence[str], Texts)  # a model of words takes no token ids
 
 
 class TokenizedTexts(NamedTuple):
@@ -26,7 +27,7 @@ class TokenizedTexts(NamedTuple):
     n_cut: int
 
 
-def checked_texts(texts: Texts, name: str) -> Texts:
+def checked_texts(texts: T, name: str) -> T:
     """A sequence of texts or token ids; a lone string is refused."""
     if isinstance(texts, TokenRows):
         return texts
@@ -39,13 +40,8 @@ def checked_texts(texts: Texts, name: str) -> Texts:
     return texts
 
 
-def checked_label_texts(label_texts: Texts | None, Y: Sparse) -> Texts:
+def checked_label_texts(label_texts: T, Y: Sparse) -> T:
     """One text for each column of Y."""
-    if label_texts is None:
-        raise DataError(
-            "Prime needs the text of each label: pass label_texts=..., in the order of Y's "
-            "columns (a label's name will do)"
-        )
     label_texts = checked_texts(label_texts, "label_texts")
     if len(label_texts) != Y.shape[1]:
         raise DataError(
@@ -55,7 +51,7 @@ def checked_label_texts(label_texts: Texts | None, Y: Sparse) -> Texts:
     return label_texts
 
 
-def checked_validation(validation: Any, *, n_labels: int) -> tuple[Texts, Sparse]:
+def checked_validation(validation: tuple[T, Sparse], *, n_labels: int) -> tuple[T, Sparse]:
     """Texts and labels of instances kept aside; errors say that these are meant."""
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         got = type(validation).__name__
