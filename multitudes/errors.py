@@ -70,10 +70,10 @@ def require(module: str, *, extra: str) -> ModuleType:
         ) from error
 
 
-def suggestion(unknown: str, known: Iterable[str]) -> str:
+def suggestion(unknown: object, known: Iterable[str]) -> str:
     """The tail of an "unknown name" message: the nearest known name, or all of them."""
     names = sorted(known)
-    close = difflib.get_close_matches(unknown, names, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(str(unknown), names, n=1, cutoff=0.6)
     if not close:  # "epochs" for "training.epochs"
         close = [name for name in names if name.rpartition(".")[2] == unknown]
     offered = " or ".join(repr(name) for name in close)

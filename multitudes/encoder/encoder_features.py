@@ -58,7 +58,7 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Load the encoder; texts teach it nothing."""
         as_texts(data)
         backbone = find_backbone(self.encoder, max_length=self.max_length)
-        return self._set(backbone).to(str(choose_device(self.device)))
+        return self._set(backbone).to(self.device)
 
     def transform(self, data: Any) -> sp.csr_array[Any]:
         """Embeddings of texts.
@@ -83,7 +83,7 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def to(self, device: str) -> Self:
         """Move to a device, e.g. "cuda"; loaded features start on the CPU."""
         self._check_fitted()
-        self.backbone_.to(device)
+        self.backbone_.to(choose_device(device))
         return self
 
     def to_state(self) -> State:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -24,11 +23,18 @@ from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.encoder.sampling.prefetch import prefetched
 from multitudes.encoder.texts.tokenizing import has_words
 from multitudes.encoder.texts.tokens import TokenRows
-from multitudes.training import Batches, Checkpoint, History, TrainingConfig, choose_device, train
+from multitudes.training import (
+    Batches,
+    Checkpoint,
+    History,
+    TrainingConfig,
+    choose_device,
+    digest_of,
+    train,
+)
 from multitudes.types import FloatArray, Sparse
 
 TEXTS_AT_ONCE = {"cuda": 4096, "cpu": 64}
-Validate = Callable[[PrimeNetwork], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -58,13 +64,20 @@ class TrainingTexts:
 
     def digest(self) -> str:
         """A fingerprint: a resumed training must have the same texts and labels."""
-        digest = hashlib.blake2b(digest_size=16)
         arrays = [
             array for rows in (self.instances, self.labels) for array in (rows.ids, rows.offsets)
         ]
-        for array in (*arrays, self.Y.indptr, self.Y.indices):
-            digest.update(np.ascontiguousarray(array, np.int64).data)
-        return digest.hexdigest()
+        return digest_of(*arrays, self.Y.indptr, self.Y.indices)
+
+
+class Validate(Protocol):
+    """Measures a network on instances kept aside."""
+
+    def __call__(self, network: PrimeNetwork, /) -> Mapping[str, float]:
+        """Metrics, the higher the better."""
+
+    def digest(self) -> str:
+        """A fingerprint of these instances."""
 
 
 def fit_network(
@@ -75,11 +88,11 @@ def fit_network(
     validate: Validate | None = None,
     checkpoint: str | PathLike[str] | None = None,
 ) -> tuple[PrimeNetwork, History]:
-    """Train a backbone and what makes prototypes; the network is left on its device.
-
-    `validate` is given the network and returns metrics, the higher the better.
-    """
+    """Train a backbone and what makes prototypes; the network is left on its device."""
     backbone.to(choose_device(config.training.device))
+    saved = None
+    if checkpoint is not None:
+        saved = Checkpoint(checkpoint, identity(texts, backbone, config, validate))
     network, embeddings = start_network(texts, backbone, config)
     sampler = start_sampler(texts.Y, embeddings, backbone.device, config)
 
@@ -104,18 +117,27 @@ def fit_network(
         config=config.training,
         validate=None if validate is None else measured,
         stateful={"sampler": sampler},
-        checkpoint=None
-        if checkpoint is None
-        else Checkpoint(checkpoint, identity(texts, backbone, config)),
+        checkpoint=saved,
     )
     refresh_centroids(network, texts)
     return network, history
 
 
-def identity(texts: TrainingTexts, backbone: Backbone, config: PrimeConfig) -> dict[str, Any]:
+def identity(
+    texts: TrainingTexts, backbone: Backbone, config: PrimeConfig, validate: Validate | None
+) -> dict[str, Any]:
     """What the result of a training depends on; one that is resumed must agree."""
-    encoder = {name: getattr(backbone.config, name) for name in ("name", "pooling")}
-    return {"data": texts.digest(), "backbone": encoder, **config.to_dict()}
+    weights = (weight.detach().cpu().float().numpy() for weight in backbone.parameters())
+    return {
+        "data": texts.digest(),
+        "validation": None if validate is None else validate.digest(),
+        "backbone": {
+            "name": backbone.config.name,
+            "pooling": backbone.config.pooling,
+            "weights": digest_of(*weights),
+        },
+        **config.to_dict(),
+    }
 
 
 def start_sampler(

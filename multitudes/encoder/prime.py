@@ -40,15 +40,16 @@ from multitudes.encoder.text_inputs import (
     all_texts,
     checked_label_texts,
     checked_texts,
+    checked_validation,
     tokenised,
 )
 from multitudes.encoder.texts.tokenizing import has_words
 from multitudes.encoder.texts.tokens import TokenRows, joined
 from multitudes.encoder.validation import Validation
-from multitudes.errors import NotFittedError
+from multitudes.errors import DataError, NotFittedError
 from multitudes.linear.inputs import checked_label, checked_labels
 from multitudes.store import State
-from multitudes.training import TrainingConfig
+from multitudes.training import TrainingConfig, choose_device
 from multitudes.types import FloatArray, Predictions, Sparse
 
 PLAIN = ("classifier", "keep_instances", "precision", "seed", "verbose")
@@ -94,7 +95,8 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     index_ : PrototypeIndex
         Holds `label_vectors_`, what instances are compared with.
     history_ : History
-        Loss and validation metrics of each epoch.
+        Loss and validation metrics of each epoch. This and what follows tell of `fit`: a model
+        that was loaded has none of it.
     n_left_out_ : int
         Training instances without labels: nothing is learned from them.
     n_empty_, n_labels_without_text_ : int
@@ -163,8 +165,14 @@ class Prime(BaseEstimator):  # type: ignore[misc]
             Folder to save to now and then; a training found there goes on where it stopped. It
             stays when training is over, until you remove it: save the model first.
         """
+        config = self._config()
         X = checked_texts(X, "X")
         Y = checked_labels(Y, n_instances=len(X))
+        if label_texts is None:
+            raise DataError(
+                "Prime needs the text of each label: pass label_texts=..., in the order of Y's "
+                "columns (a label's name will do)"
+            )
         label_texts = checked_label_texts(label_texts, Y)
         checked_precision(self.precision)
         with progress.shown(self.verbose):
@@ -174,18 +182,17 @@ class Prime(BaseEstimator):  # type: ignore[misc]
             texts = self._tokenised(backbone, X, label_texts, Y)
             validate = None if validation is None else self._validation(backbone, texts, validation)
             network, self.history_ = fit_network(
-                texts, backbone, self._config(), validate=validate, checkpoint=checkpoint
+                texts, backbone, config, validate=validate, checkpoint=checkpoint
             )
             self._finish(network, texts)
         return self
 
     def _config(self) -> PrimeConfig:
-        training = (self.training or TrainingConfig()).to_dict()
         return PrimeConfig(
             self.prototypes or PrototypeConfig(),
             self.loss or LossConfig(),
             self.sampler or SamplerConfig(),
-            TrainingConfig.from_dict({**training, "seed": self.seed}),
+            (self.training or TrainingConfig()).with_seed(self.seed),
         )
 
     def _tokenised(
@@ -201,8 +208,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     def _validation(
         self, backbone: Backbone, texts: TrainingTexts, validation: tuple[Texts, Sparse]
     ) -> Validation:
-        some = checked_texts(validation[0], "validation texts")
-        Y = checked_labels(validation[1], n_instances=len(some), n_labels=texts.Y.shape[1])
+        some, Y = checked_validation(validation, n_labels=texts.Y.shape[1])
         rows = tokenised(backbone, some, backbone.config.max_length).rows
         return Validation(rows, Y, texts.labels)
 
@@ -265,7 +271,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     def to(self, device: str) -> Self:
         """Move to a device, e.g. "cuda"; a loaded model starts on the CPU."""
         self._check_fitted()
-        self.network_.to(device)
+        self.network_.to(choose_device(device))
         self._encoder = None
         return self
 

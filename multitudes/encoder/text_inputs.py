@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from multitudes.encoder.texts.tokenizing import has_words
 from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.errors import DataError
 from multitudes.features.text_buffer import as_texts, not_a_text
+from multitudes.linear.inputs import checked_labels
 from multitudes.types import Sparse
 
 Texts: TypeAlias = Sequence[str] | TokenRows
+T = TypeVar("T", Sequence[str], Texts)  # a model of words takes no token ids
 
 
 class TokenizedTexts(NamedTuple):
@@ -25,7 +27,7 @@ class TokenizedTexts(NamedTuple):
     n_cut: int
 
 
-def checked_texts(texts: Texts, name: str) -> Texts:
+def checked_texts(texts: T, name: str) -> T:
     """A sequence of texts or token ids; a lone string is refused."""
     if isinstance(texts, TokenRows):
         return texts
@@ -38,13 +40,8 @@ def checked_texts(texts: Texts, name: str) -> Texts:
     return texts
 
 
-def checked_label_texts(label_texts: Texts | None, Y: Sparse) -> Texts:
+def checked_label_texts(label_texts: T, Y: Sparse) -> T:
     """One text for each column of Y."""
-    if label_texts is None:
-        raise DataError(
-            "Prime needs the text of each label: pass label_texts=..., in the order of Y's "
-            "columns (a label's name will do)"
-        )
     label_texts = checked_texts(label_texts, "label_texts")
     if len(label_texts) != Y.shape[1]:
         raise DataError(
@@ -52,6 +49,19 @@ def checked_label_texts(label_texts: Texts | None, Y: Sparse) -> Texts:
             "give one for each column of Y"
         )
     return label_texts
+
+
+def checked_validation(validation: tuple[T, Sparse], *, n_labels: int) -> tuple[T, Sparse]:
+    """Texts and labels of instances kept aside; errors say that these are meant."""
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        got = type(validation).__name__
+        size = f" of {len(validation)}" if hasattr(validation, "__len__") else ""
+        raise DataError(f"validation must be a pair (texts, Y), got a {got}{size}")
+    texts = checked_texts(validation[0], "validation texts")
+    try:
+        return texts, checked_labels(validation[1], n_instances=len(texts), n_labels=n_labels)
+    except DataError as error:
+        raise DataError(f"validation data: {error}") from None
 
 
 def tokenised(backbone: Backbone, texts: Texts, max_length: int) -> TokenizedTexts:

@@ -10,6 +10,7 @@ from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.encoder.search.index_config import IndexConfig
 from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.metrics import precision_at_k, recall_at_k
+from multitudes.training import digest_of
 from multitudes.types import Sparse
 
 DEEPEST = 100
@@ -32,6 +33,10 @@ class Validation:
     instances: TokenRows
     Y: Sparse
     labels: TokenRows
+
+    def digest(self) -> str:
+        """A fingerprint: other instances may choose another epoch."""
+        return digest_of(self.instances.ids, self.instances.offsets, self.Y.indices, self.Y.indptr)
 
     def __call__(self, network: PrimeNetwork) -> dict[str, float]:
         """The metrics now."""

@@ -58,7 +58,7 @@ def checked_labels(Y: Any, *, n_instances: int, n_labels: int | None = None) -> 
     if Y.shape[1] == 0:
         raise DataError("Y has no labels (0 columns): there is nothing to learn")
     if Y.nnz == 0:
-        raise DataError("no instance has a label: there is nothing to learn from")
+        raise DataError("no instance has a label: at least one needs one")
     return Y
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
-
-import numpy as np
+from typing import Any
 
 from multitudes.config import Config
 from multitudes.encoder.sampling.prefetch import prefetched
 from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.seq2set.generation.decoding_config import DecodingConfig
+from multitudes.seq2set.generation.prediction import Validation
 from multitudes.seq2set.losses.loss_config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher
 from multitudes.seq2set.network.network import SeqNetwork, TrainingBatch
@@ -27,7 +26,7 @@ from multitudes.seq2set.words.word_batches import (
     word_batch,
 )
 from multitudes.seq2set.words.words_config import WordsConfig
-from multitudes.training import Batches, Checkpoint, History, TrainingConfig, train
+from multitudes.training import Batches, Checkpoint, History, TrainingConfig, digest_of, train
 
 
 @dataclass(frozen=True)
@@ -59,10 +58,9 @@ class TrainingTexts:
 
     def digest(self) -> str:
         """A fingerprint: a resumed training must have the same texts and labels."""
-        digest = hashlib.blake2b(digest_size=16)
-        for array in (self.rows.ids, self.rows.offsets, self.targets.labels, self.targets.offsets):
-            digest.update(np.ascontiguousarray(array, np.int64).data)
-        return digest.hexdigest()
+        return digest_of(
+            self.rows.ids, self.rows.offsets, self.targets.labels, self.targets.offsets
+        )
 
 
 def fit_network(
@@ -70,7 +68,7 @@ def fit_network(
     texts: TrainingTexts,
     config: FitConfig,
     *,
-    validate: Callable[[], Mapping[str, float]] | None = None,
+    validate: Validation | None = None,
     checkpoint: str | PathLike[str] | None = None,
 ) -> History:
     """Train a network in place; `config.loss.scheme` must be settled, not "auto"."""
@@ -78,7 +76,7 @@ def fit_network(
     size = min(config.batches.batch_size, len(lengths))
     saved = None
     if checkpoint is not None:
-        saved = Checkpoint(checkpoint, {"data": texts.digest(), **config.to_dict()})
+        saved = Checkpoint(checkpoint, identity(network, texts, config, validate))
     with Matcher(config.loss.scheme) as matcher:
         terms = BatchTerms(network, matcher, objective=config.objective, loss=config.loss)
         return train(
@@ -93,6 +91,22 @@ def fit_network(
             validate=validate,
             checkpoint=saved,
         )
+
+
+def identity(
+    network: SeqNetwork, texts: TrainingTexts, config: FitConfig, validate: Validation | None
+) -> dict[str, Any]:
+    """What the result of a training depends on; one that is resumed must agree.
+
+    The untrained network tells what label texts and the file of word vectors held.
+    """
+    embeddings = (network.encoder.words.weight, network.decoder.labels.weight)
+    return {
+        "data": texts.digest(),
+        "validation": None if validate is None else validate.digest(),
+        "start_vectors": digest_of(*(weight.detach().cpu().numpy() for weight in embeddings)),
+        **config.to_dict(),
+    }
 
 
 def draw(

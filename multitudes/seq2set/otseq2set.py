@@ -15,8 +15,9 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
+from multitudes.encoder.text_inputs import checked_label_texts, checked_validation
 from multitudes.encoder.texts.tokens import TokenRows
-from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.errors import ConfigError, NotFittedError
 from multitudes.features.text_buffer import as_texts
 from multitudes.linear.inputs import checked_count, checked_labels
 from multitudes.seq2set.fitting import FitConfig, TrainingTexts, fit_network
@@ -35,7 +36,7 @@ from multitudes.seq2set.words.vocabulary import WordVocabulary
 from multitudes.seq2set.words.word_batches import BatchConfig
 from multitudes.seq2set.words.words_config import WordsConfig
 from multitudes.store import State
-from multitudes.training import TrainingConfig
+from multitudes.training import TrainingConfig, choose_device
 from multitudes.types import Predictions, Sparse
 
 ORDERS = ("id", "frequent")
@@ -62,6 +63,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         How labels are generated; may be changed after `fit`.
     training : Seq2SetTraining, optional
         Epochs, learning rate, precision, checkpoints: a `TrainingConfig` with the paper's defaults.
+        Its `seed` is the one below.
     objective : "set" or "sequence"
         Learn the set in whatever order suits, with its own labels fed while training, or a
         sequence in a given order with an end symbol, with the true labels fed.
@@ -80,7 +82,8 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
     n_steps_ : int
         Labels a set has at most: the largest count in training, or ``network.n_steps``.
     scheme_ : SchemeChoice
-        Which steps labels were matched to, and why.
+        Which steps labels were matched to, and why. This and what follows tell of `fit`: a model
+        that was loaded has none of it.
     history_ : History
         Loss and validation metrics of each epoch.
     n_empty_, n_cut_ : int
@@ -150,11 +153,8 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         config = self._config()
         X = as_texts(X)
         Y = checked_labels(Y, n_instances=len(X))
-        if label_texts is not None and len(label_texts) != Y.shape[1]:
-            raise DataError(
-                f"Y has {Y.shape[1]:,} labels, but there are {len(label_texts):,} label_texts: "
-                "give one for each column of Y"
-            )
+        if label_texts is not None:
+            label_texts = checked_label_texts(label_texts, Y)
         with progress.shown(self.verbose):
             vocabulary = WordVocabulary.of_texts(
                 X,
@@ -205,7 +205,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         training = self.training or Seq2SetTraining()
         if not isinstance(training, TrainingConfig):
             raise ConfigError(f"training must be a Seq2SetTraining or None, got {training!r}")
-        return replace(training, seed=self.seed)
+        return training.with_seed(self.seed)
 
     def _targets(self, Y: Sparse, config: FitConfig) -> TargetRows:
         n_steps = config.network.n_steps
@@ -255,8 +255,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         validation: tuple[Sequence[str], Sparse],
         config: FitConfig,
     ) -> Validation:
-        texts, Y = validation
-        Y = checked_labels(Y, n_instances=len(texts), n_labels=predictor.network.n_labels)
+        texts, Y = checked_validation(validation, n_labels=predictor.network.n_labels)
         rows = vocabulary.rows(texts, max_length=config.words.max_length).rows
         return Validation(predictor, rows, Y)
 
@@ -290,7 +289,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
     def to(self, device: str) -> Self:
         """Move to a device, e.g. "cuda"; a loaded model starts on the CPU."""
         self._check_fitted()
-        self.network_.to(device)
+        self.network_.to(choose_device(device))
         return self
 
     def _rows(self, X: Sequence[str]) -> TokenRows:

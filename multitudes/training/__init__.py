@@ -3,6 +3,7 @@
 from multitudes.training.batches import Batches
 from multitudes.training.checkpoint import Checkpoint
 from multitudes.training.device import choose_device
+from multitudes.training.digest import digest_of
 from multitudes.training.history import EpochRecord, History
 from multitudes.training.loop import train
 from multitudes.training.run import Stateful
@@ -16,5 +17,6 @@ __all__ = [
     "Stateful",
     "TrainingConfig",
     "choose_device",
+    "digest_of",
     "train",
 ]

@@ -119,7 +119,7 @@ def _refusal(folder: Path, there: dict[str, Any], here: dict[str, Any]) -> str:
     ]
     more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
     return (
-        f"{folder} holds an unfinished run with other settings or data, which cannot be resumed: "
+        f"{folder} holds a run with other settings or data, which cannot be resumed: "
         f"{', '.join(differing[:_SHOWN])}{more}; train with what it was begun with, choose "
         "another folder, or remove it to begin again"
     )

@@ -12,19 +12,43 @@ from accelerate.state import AcceleratorState, PartialState
 from multitudes.errors import ConfigError
 from multitudes.training.training_config import TrainingConfig
 
+KINDS = ("cpu", "cuda", "mps")
+
 
 def choose_device(name: str) -> torch.device:
-    """The device of a setting: "auto" is the GPU if there is one, else the CPU."""
+    """The device of a setting: "auto" is the GPU if there is one, else the CPU.
+
+    Raises
+    ------
+    ConfigError
+        If torch knows no such device, or this machine has none.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda" and not torch.cuda.is_available():
+    device = _named(name)
+    if device.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError(
-            "device='cuda', but torch finds no GPU: use device='cpu', or install a torch built "
+            f"device={name!r}, but torch finds no GPU: use device='cpu', or install a torch built "
             "for your GPU and check that nvidia-smi lists it"
         )
-    if name == "mps" and not torch.backends.mps.is_available():
-        raise ConfigError("device='mps', but torch finds no Apple GPU: use device='cpu'")
-    return torch.device(name)
+    if device.type == "cuda" and device.index and device.index >= torch.cuda.device_count():
+        raise ConfigError(
+            f"device={name!r}, but torch finds {torch.cuda.device_count()} GPU(s), numbered from "
+            "0: use one of them"
+        )
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise ConfigError(f"device={name!r}, but torch finds no Apple GPU: use device='cpu'")
+    return device
+
+
+def _named(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        if device.type in KINDS:
+            return device
+    except (RuntimeError, TypeError):
+        pass
+    raise ConfigError(f"device must be one of {['auto', *KINDS]}, got {name!r}")
 
 
 def choose_precision(name: str, device: torch.device) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -69,6 +70,12 @@ def train(
     KeyboardInterrupt
         On Ctrl-C, after a checkpoint was written.
     """
+    if config.patience is not None and validate is None:
+        warnings.warn(
+            f"patience={config.patience} does nothing without validation data: keep some instances "
+            "aside for it, or leave patience out",
+            stacklevel=2,
+        )
     with out_of_memory_named(config, lambda: "the start"):
         run = Run(model, batches, step, config=config, stateful=stateful or {})
     checkpoint = None if checkpoint is None else run.checkpoint_of(checkpoint)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from multitudes.config import Config, setting
+from multitudes.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -55,3 +57,12 @@ class TrainingConfig(Config):
         choices=("auto", "cpu", "cuda", "mps"),
     )
     seed: int = setting(0, "Same seed, same result (on a CPU, bit for bit).", at_least=0)
+
+    def with_seed(self, seed: int) -> Self:
+        """The same with the seed of the model that is trained; another one here is refused."""
+        if self.seed not in (0, seed):
+            raise ConfigError(
+                f"training.seed is {self.seed}, but the model's own seed is {seed}, which goes for "
+                f"its training too: set seed={self.seed} of the model, and none of its training"
+            )
+        return replace(self, seed=seed)

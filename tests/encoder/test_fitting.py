@@ -110,6 +110,26 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
         model().fit(texts[::-1], Y, label_texts=names, checkpoint=tmp_path)
 
 
+@pytest.mark.parametrize("other", [None, slice(1, None)])
+def test_a_checkpoint_of_other_validation_data_is_refused(tmp_path, other):
+    texts, Y, names = colours()
+    options = {"label_texts": names, "checkpoint": tmp_path}
+    model().fit(texts, Y, validation=(texts, Y), **options)
+    validation = None if other is None else (texts[other], Y[other])
+    with pytest.raises(ConfigError, match="validation"):
+        model().fit(texts, Y, validation=validation, **options)
+
+
+def test_a_checkpoint_of_an_encoder_that_has_changed_is_refused(tmp_path, monkeypatch):
+    fit(model(), tmp_path)
+    monkeypatch.setattr(
+        "multitudes.encoder.prime.load_backbone",
+        lambda config, *, texts, seed: load_backbone(config, texts=texts, seed=seed + 1),
+    )
+    with pytest.raises(ConfigError, match=r"backbone\.weights"):
+        fit(model(), tmp_path)
+
+
 # --- what a network starts from
 
 
@@ -150,8 +170,9 @@ def test_the_fingerprint_of_data_tells_texts_and_labels_apart():
         (lambda d: d | {"X": d["X"][:5]}, "X has 5 rows and Y has 48"),
         (lambda d: d | {"X": [*d["X"][:-1], None]}, "None"),
         (lambda d: d | {"Y": sp.csr_array((48, 6), dtype=np.float32)}, "no instance has a label"),
-        (lambda d: d | {"validation": (["a"], d["Y"])}, "X has 1 rows and Y has 48"),
-        (lambda d: d | {"validation": (["a"], d["Y"][:1, :3])}, "Y has 3 labels"),
+        (lambda d: d | {"validation": (["a"], d["Y"])}, "validation data: X has 1 rows and Y has"),
+        (lambda d: d | {"validation": (["a"], d["Y"][:1, :3])}, "validation data: Y has 3 labels"),
+        (lambda d: d | {"validation": d["X"]}, r"validation must be a pair \(texts, Y\)"),
     ],
 )
 def test_bad_data_is_named(change, message):
@@ -165,6 +186,8 @@ def test_bad_settings_are_named():
     texts, Y, names = colours()
     with pytest.raises(ConfigError, match="precision must be one of .* got 'fp8'"):
         prime(precision="fp8").fit(texts, Y, label_texts=names)
+    with pytest.raises(ConfigError, match=r"training\.seed is 5, .* set seed=5 of the model"):
+        prime(training=epochs(1, seed=5)).fit(texts, Y, label_texts=names)
     with pytest.raises(ConfigError, match="there is no folder './nowhere'"):
         prime(backbone=BackboneConfig(name="./nowhere")).fit(texts, Y, label_texts=names)
 

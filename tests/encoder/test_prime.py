@@ -16,7 +16,7 @@ from multitudes.encoder.fitting import embed
 from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.index_config import IndexConfig
-from multitudes.errors import NotFittedError
+from multitudes.errors import ConfigError, NotFittedError
 from multitudes.features import TfidfFeatures
 from multitudes.metrics import precision_at_k
 from multitudes.store import load, save
@@ -206,6 +206,12 @@ def test_no_text_at_all_and_more_labels_than_there_are(tiny):
 def test_nothing_is_asked_of_an_unfitted_model(ask):
     with pytest.raises(NotFittedError, match="call fit"):
         ask(prime())
+
+
+def test_a_device_that_is_not_there_is_refused(fitted, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ConfigError, match="torch finds no GPU"):
+        fitted.to("cuda")
 
 
 def test_settings_survive_a_clone(fitted):

@@ -118,6 +118,14 @@ def test_predict_ranks_beyond_the_set(data, fitted):
     assert fitted.predict(data[0], top_k=99).labels.shape == (N, len(NAMES))
 
 
+@pytest.mark.parametrize("rank_by", ["best", "any"])
+def test_scores_do_not_depend_on_how_many_are_asked_for(data, fitted, rank_by):
+    model = copy.deepcopy(fitted).set_params(decoding=DecodingConfig(rank_by=rank_by))
+    few, many = (model.predict(data[0], top_k=top_k) for top_k in (2, 9))
+    np.testing.assert_array_equal(few.labels, many.labels[:, :2])
+    np.testing.assert_array_equal(few.scores, many.scores[:, :2])
+
+
 @pytest.mark.parametrize("decoding", [DecodingConfig(), DecodingConfig(beam_width=3)])
 def test_a_batch_is_its_single_texts(data, fitted, decoding):
     model = copy.deepcopy(fitted).set_params(decoding=decoding)
@@ -179,6 +187,37 @@ def test_a_stopped_training_ends_as_if_it_had_not_stopped(data, tmp_path, monkey
         whole.network_.state_dict().values(), resumed.network_.state_dict().values(), strict=True
     ):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        (lambda texts, Y: {"validation": None}, r"validation \('.*' there, None now\)"),
+        (lambda texts, Y: {"validation": (texts, Y[::-1])}, "validation"),
+        (lambda texts, Y: {"validation": (texts[::-1], Y)}, "validation"),
+        (lambda texts, Y: {"label_texts": NAMES[::-1]}, "start_vectors"),
+        (lambda texts, Y: {"label_texts": None}, "start_vectors"),
+    ],
+)
+def test_a_checkpoint_of_other_validation_data_or_label_texts_is_refused(
+    data, tmp_path, changes, name
+):
+    model = made(training=dataclasses.replace(QUICK, epochs=1))
+    given = {"label_texts": NAMES, "validation": data, "checkpoint": tmp_path}
+    model.fit(*data, **given)
+    with pytest.raises(ConfigError, match=f"holds a run with other settings or data.*{name}"):
+        clone(model).fit(*data, **(given | changes(*data)))
+
+
+def test_a_checkpoint_of_other_word_vectors_is_refused(data, tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_text("cat 1 2 3\n")
+    words = WordsConfig(vectors=str(path))
+    model = made(training=dataclasses.replace(QUICK, epochs=1), words=words)
+    model.fit(*data, checkpoint=tmp_path / "run")
+    path.write_text("cat 1 2 4\n")
+    with pytest.raises(ConfigError, match="start_vectors"):
+        clone(model).fit(*data, checkpoint=tmp_path / "run")
 
 
 def test_validation_keeps_the_best_epoch(data):
@@ -248,6 +287,44 @@ def test_bad_input(data):
         NetworkConfig(kernels=(3,))
 
 
+@pytest.mark.parametrize(
+    ("validation", "message"),
+    [
+        (lambda texts, Y: texts, r"validation must be a pair \(texts, Y\), got a list of 32"),
+        (lambda texts, Y: (texts, Y, Y), r"a pair \(texts, Y\), got a tuple of 3"),
+        (lambda texts, Y: (texts[0], Y), "validation texts: expected a sequence"),
+        (lambda texts, Y: (texts, Y[1:]), "validation data: X has 32 rows and Y has 31"),
+        (lambda texts, Y: (texts, Y[:, 1:]), "validation data: Y has 9 labels, but the model has"),
+        (lambda texts, Y: (texts, Y * 0), "validation data: no instance has a label"),
+    ],
+)
+def test_bad_validation_data(data, validation, message):
+    with pytest.raises(DataError, match=message):
+        made().fit(*data, validation=validation(*data))
+
+
+def test_validation_and_label_texts_may_be_generators(data):
+    texts, Y = data
+    model = made(training=dataclasses.replace(QUICK, epochs=1))
+    model.fit(texts, Y, label_texts=iter(NAMES), validation=(iter(texts), Y))
+    assert model.n_labels_found_ == len(NAMES)
+    assert "micro-F1" in model.history_.epochs[0].metrics
+
+
+def test_label_texts_are_no_single_text(data):
+    with pytest.raises(DataError, match="label_texts: expected a sequence of texts"):
+        made().fit(*data, label_texts="abcdefghij")
+
+
+def test_devices_that_are_not_there(fitted, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert fitted.to("auto") is fitted
+    with pytest.raises(ConfigError, match="torch finds no GPU"):
+        fitted.to("cuda")
+    with pytest.raises(ConfigError, match="device must be one of .*, got 'foo'"):
+        fitted.to("foo")
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_unfitted_models(name):
     model = seq2set_preset(name)
@@ -259,6 +336,15 @@ def test_presets_are_unfitted_models(name):
 def test_unknown_preset():
     with pytest.raises(ConfigError, match="did you mean 'seq2seq'"):
         seq2set_preset("seq2sec")
+    with pytest.raises(ConfigError, match="there is no preset None: known: bm, "):
+        seq2set_preset(None)
+
+
+def test_another_seed_of_the_training_is_refused():
+    training = Seq2SetTraining(seed=5)
+    with pytest.raises(ConfigError, match="training.seed is 5, but the model's own seed is 0"):
+        OTSeq2Set(training=training).fit(["a cat"], sp.csr_array([[1]]))
+    assert OTSeq2Set(training=training, seed=5)._config().training.seed == 5
 
 
 def test_training_takes_settings_and_no_dict():

@@ -26,6 +26,20 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch, name):
         choose_device(name)
 
 
+@pytest.mark.parametrize("name", ["foo", "meta", "cuda:x", None])
+def test_what_is_no_device_is_refused(name):
+    with pytest.raises(ConfigError, match=f"device must be one of .*'cuda'.*, got {name!r}"):
+        choose_device(name)
+
+
+def test_one_of_several_gpus(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert choose_device("cuda:1") == torch.device("cuda:1")
+    with pytest.raises(ConfigError, match=r"device='cuda:2', but torch finds 2 GPU\(s\)"):
+        choose_device("cuda:2")
+
+
 @pytest.mark.parametrize(
     ("name", "device", "bf16", "expected"),
     [

@@ -170,6 +170,11 @@ def test_training_stops_when_validation_no_longer_improves():
     assert torch.equal(problem.model.first.weight, seen[1][0])
 
 
+def test_patience_without_validation_is_told_to_do_nothing():
+    with pytest.warns(UserWarning, match="patience=2 does nothing without validation data"):
+        Problem().train(epochs=3, patience=2)
+
+
 def test_an_unknown_monitor_is_named():
     with pytest.raises(ConfigError, match="monitor='fitt' .* did you mean 'fit'"):
         Problem().train(validate=lambda: {"fit": 1.0}, monitor="fitt")

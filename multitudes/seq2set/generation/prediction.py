@@ -15,7 +15,11 @@ from multitudes.seq2set.generation.generation import generate
 from multitudes.seq2set.generation.label_sets import best_of_steps
 from multitudes.seq2set.network.network import SeqNetwork
 from multitudes.seq2set.words.word_batches import BatchConfig, sorted_rows, word_batch
+from multitudes.training import digest_of
 from multitudes.types import NO_LABEL, NO_SCORE, Predictions, Sparse
+
+CANDIDATES = 50
+"""Labels that each step offers at least where all steps count: scores must not hang on `top_k`."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,9 @@ class Predictor:
     def best(self, rows: TokenRows, *, top_k: int) -> Predictions:
         """The labels with the highest scores over all steps, generated or not; see `rank_by`."""
         top_k = min(top_k, self.network.n_labels)
-        return self._predict(rows, n_candidates=top_k, top_k=top_k, ranked=True)
+        # By the best step, the k likeliest labels of each are enough.
+        n_candidates = top_k if self.decoding.rank_by == "best" else max(top_k, CANDIDATES)
+        return self._predict(rows, n_candidates=n_candidates, top_k=top_k, ranked=True)
 
     @property
     def _largest(self) -> int:
@@ -98,6 +104,10 @@ class Validation:
     predictor: Predictor
     rows: TokenRows
     Y: Sparse
+
+    def digest(self) -> str:
+        """A fingerprint: other instances may choose another epoch."""
+        return digest_of(self.rows.ids, self.rows.offsets, self.Y.indices, self.Y.indptr)
 
     def __call__(self) -> dict[str, float]:
         """Micro-F1 first: it tells the best epoch."""

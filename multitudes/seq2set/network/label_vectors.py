@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,6 +72,13 @@ def start_vectors(
     special[PADDING] = 0
     start = np.concatenate([special, vectors[:n_words]])
     found = int(known[:n_words].sum()) if config.vectors is not None else 0
+    if config.vectors is not None and not found:
+        warnings.warn(
+            f"{config.vectors} has none of the {n_words:,} words of the training texts, which all "
+            "start from random vectors: is it of another language, or are its words written "
+            "another way?",
+            stacklevel=2,
+        )
     return StartVectors(start, labels, found, n_found)
 
 

@@ -17,6 +17,8 @@ from multitudes.types import FloatArray
 
 SAMPLE_BYTES = 1 << 12
 BLOCK_BYTES = 1 << 22
+MAX_WIDTH = 100_000
+_BOM = b"\xef\xbb\xbf"
 _CONTROL = frozenset(range(9)) | frozenset(range(14, 32))
 
 
@@ -47,8 +49,8 @@ def read_word_vectors(
     Parameters
     ----------
     path : path
-        Lines of a word and its numbers, with or without a first line ``n_words width``
-        (word2vec, GloVe), or word2vec's binary format; maybe compressed.
+        Lines of a word and its numbers, between spaces or tabs, with or without a first line
+        ``n_words width`` (word2vec, GloVe), or word2vec's binary format; maybe compressed.
     words : sequence of str
         All different.
     dim : int, optional
@@ -58,7 +60,7 @@ def read_word_vectors(
     ------
     DataError
         For a line with too few or too many numbers, or something else than a number: it names the
-        file and the line.
+        file and the line. For a binary file that does not hold what its first line announces.
     ConfigError
         If the width is not `dim`.
     """
@@ -96,10 +98,10 @@ def _entries(
     stream: BinaryIO, path: Path, wanted: Collection[str]
 ) -> tuple[int, Iterator[tuple[str, FloatArray]]]:
     """Width of the vectors, and (word, vector) of each entry of a wanted word, in any case."""
-    first = stream.readline()
+    first = stream.readline().removeprefix(_BOM)
     if not first.strip():
         raise DataError(f"{path}:1: the line is empty; expected a word and its vector")
-    header = _header(first)
+    header = _header(first, path)
     if header is None:
         width = len(_fields(first, path, 1)) - 1
         if width < 1:
@@ -107,17 +109,25 @@ def _entries(
         return width, _text_entries(stream, path, wanted, width, first_line=1, before=first)
     n_words, width = header
     sample = stream.read(SAMPLE_BYTES)
+    if not sample.strip():
+        raise DataError(f"{path} has a first line ({n_words} {width}), but no vectors behind it")
     if _is_binary(sample):
         return width, _binary_entries(stream, path, wanted, (n_words, width), before=sample)
     return width, _text_entries(stream, path, wanted, width, first_line=2, before=sample)
 
 
-def _header(line: bytes) -> tuple[int, int] | None:
+def _header(line: bytes, path: Path) -> tuple[int, int] | None:
     """(number of words, width) of a word2vec header; None for anything else."""
     parts = line.split()
-    if len(parts) == 2 and all(part.isdigit() for part in parts) and int(parts[1]) > 1:
-        return int(parts[0]), int(parts[1])
-    return None
+    if len(parts) != 2 or not all(part.isdigit() for part in parts) or int(parts[1]) < 2:
+        return None
+    n_words, width = map(int, parts)
+    if width > MAX_WIDTH:
+        raise DataError(
+            f"{path}:1: the first line announces vectors of width {width}, more than the "
+            f"{MAX_WIDTH:,} that are possible: it must be the number of words and the width"
+        )
+    return n_words, width
 
 
 def _is_binary(sample: bytes) -> bool:
@@ -162,7 +172,7 @@ def _lines(stream: BinaryIO, before: bytes) -> Iterator[bytes]:
 
 def _fields(line: bytes, path: Path, number: int) -> list[str]:
     try:
-        return line.decode("utf-8").rstrip().split(" ")
+        return line.decode("utf-8").rstrip().replace("\t", " ").split(" ")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}:{number}: the line is not UTF-8: {_shown(line)}") from error
 
@@ -225,6 +235,12 @@ def _binary_entries(
                 f"damaged, or its width is not {width}"
             )
         yield word, vector
+    if (data[at:] + stream.read(BLOCK_BYTES)).strip(b"\n"):
+        raise DataError(
+            f"{path} goes on behind the {n_words:,} entries that its first line "
+            f"({n_words} {width}) announces: there are more, or their width is not {width}; "
+            "correct that line"
+        )
 
 
 def _shown(line: bytes) -> str:

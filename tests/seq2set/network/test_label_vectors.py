@@ -1,6 +1,7 @@
 """Where embeddings start."""
 
 import numpy as np
+import pytest
 
 from multitudes.seq2set.network.label_vectors import start_vectors
 from multitudes.seq2set.words.vocabulary import PADDING, WordVocabulary
@@ -25,6 +26,14 @@ def test_from_a_file(tmp_path):
     assert np.abs(start.labels[2]).max() <= 0.1
     assert (start.n_words_found, start.n_labels_found) == (2, 2)
     assert not start.words[PADDING].any()
+
+
+def test_a_file_that_knows_no_word_of_the_texts(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_text("fox 5 6\n")
+    with pytest.warns(UserWarning, match="v.txt has none of the 3 words of the training texts"):
+        start = made(vectors=str(path))
+    assert (start.n_words_found, start.n_labels_found) == (0, 1)
 
 
 def test_without_a_file():

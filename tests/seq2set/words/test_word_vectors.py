@@ -93,6 +93,31 @@ def test_a_binary_file_that_is_cut_off(tmp_path):
         read_word_vectors(path, ["cat"])
 
 
+@pytest.mark.parametrize("header", [b"4 3\n", b"5 2\n", b"5 4\n"])
+def test_a_binary_file_that_holds_something_else_than_announced(tmp_path, header):
+    path = write(tmp_path / "v", "binary")
+    path.write_bytes(header + path.read_bytes().removeprefix(b"5 3\n"))
+    with pytest.raises(DataError, match=r"v (goes on behind|ends in).*width is not"):
+        read_word_vectors(path, ["cat"])
+
+
+@pytest.mark.parametrize("kind", ["glove", "word2vec"])
+def test_a_byte_order_mark_and_tabs_are_read_over(tmp_path, kind):
+    path = write(tmp_path / "v", kind)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b" ", b"\t"))
+    np.testing.assert_array_equal(read_word_vectors(path, WORDS[:4]).vectors, VECTORS[:4])
+
+
+def test_headers_that_cannot_be(tmp_path):
+    path = tmp_path / "v"
+    path.write_text("5 3\n\n")
+    with pytest.raises(DataError, match=r"v has a first line \(5 3\), but no vectors behind it"):
+        read_word_vectors(path, ["cat"])
+    path.write_text("5 99999999999\n" + "\n".join(LINES))
+    with pytest.raises(DataError, match="v:1: the first line announces vectors of width 99999999"):
+        read_word_vectors(path, ["cat"])
+
+
 def test_files_that_hold_no_vectors(tmp_path):
     path = tmp_path / "v"
     path.write_text("")
