@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import STANDARD, Reading, local_target, remark
+from multitudes.cli.streams import STANDARD, Reading, local_target, refuse_overwriting, remark
 from multitudes.errors import ConfigError
 
 
@@ -65,9 +65,12 @@ def convert(
     from multitudes.data.write import left_behind
     from multitudes.tagger import parse_settings
 
+    writing = data.WriteOptions.from_dict(parse_settings(write or []))
+    for place in (target, writing.group_labels, writing.instance_groups):
+        if place is not None:
+            refuse_overwriting(source, Path(place))
     with progress.shown(not quiet):
         dataset = Reading(format, read or [], on_error, quiet).read(source)
-        writing = data.WriteOptions.from_dict(parse_settings(write or []))
         if target == STANDARD and to is None:
             to = "json-lines"
         with local_target(target) as file:

@@ -219,7 +219,11 @@ def test_before_fit():
     ("texts", "labels", "message"),
     [
         (["a", "b"], [["x"]], "2 texts and 1 lists"),
-        ("ab", [["x"], ["y"]], "one str"),
+        ("ab", [["x"], ["y"]], "the single str 'ab'"),
+        (["a"], None, "one list of label names per text, or a CSR matrix, got None"),
+        (["a"], np.array("x"), "or a CSR matrix, got array"),
+        (None, [["x"]], "expected a sequence of texts, got NoneType"),
+        (3, sp.csr_array((1, 2), dtype=np.float32), "expected a sequence of texts, got int"),
         (["a"], ["x"], r"labels\[0\] must be a list of label names, got 'x'"),
         (["a"], [None], r"labels\[0\] must be a list"),
         (["a"], [[7]], r"labels\[0\] holds 7 \(int\)"),
