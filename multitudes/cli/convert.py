@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -66,9 +67,11 @@ def convert(
     from multitudes.tagger import parse_settings
 
     writing = data.WriteOptions.from_dict(parse_settings(write or []))
-    for place in (target, writing.group_labels, writing.instance_groups):
-        if place is not None:
-            refuse_overwriting(source, Path(place))
+    settings = parse_settings(read or [])
+    sources = [source, settings.get("group_labels"), settings.get("instance_groups")]
+    targets = [target, writing.group_labels, writing.instance_groups]
+    for one, other in product(filter(None, sources), filter(None, targets)):
+        refuse_overwriting(Path(one), Path(other))
     with progress.shown(not quiet):
         dataset = Reading(format, read or [], on_error, quiet).read(source)
         if target == STANDARD and to is None:

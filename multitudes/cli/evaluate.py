@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import Reading, local_path, remark
+from multitudes.cli.streams import STANDARD, Reading, local_path, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def aligned_files(
     for path in files:
         refuse_model(path, truth)
         with local_path(path) as file:
-            read.append(read_prediction_file(file))
+            found = read_prediction_file(file)
+        read.append(replace(found, path=Path("stdin") if path == STANDARD else path))
         if not read[-1].ordered and not reading.quiet:
             remark(f"{path} does not say which label is best: ties go to the smaller label id")
     truth_data = reading.read(truth, split="tst")

@@ -70,7 +70,9 @@ def group(
     from multitudes.groups.grouped_dataset import GROUPS, INSTANCES, KNOWN, write_grouped
 
     if folder is not None:
-        for name in (f"{INSTANCES}.jsonl", GROUPS, f"{KNOWN}.jsonl"):
+        parts = (INSTANCES, KNOWN) if keep_labels else (INSTANCES,)
+        suffixes = (".jsonl", ".X.npz", ".Y.npz")
+        for name in (GROUPS, *(part + suffix for part in parts for suffix in suffixes)):
             refuse_overwriting(data, folder / name)
     with progress.shown(not quiet):
         dataset = Reading(format, read or [], on_error, quiet).read(data, group_labels=groups)

@@ -77,17 +77,20 @@ def refuse_overwriting(source: Path, target: Path) -> None:
 
     Of a folder of data, that is the folder itself and its files named after splits.
     """
+    from multitudes.data.npz_pair import find_pair, is_npz_pair
     from multitudes.data.split_files import is_split_file
 
-    file, folder = (target, source) if source.is_dir() else (source, target)
-    if not (target.exists() and (file.is_file() or file.is_dir())):
-        return
-    is_part = file.is_file() and file.resolve().parent == folder.resolve() and is_split_file(file)
-    if is_part or source.samefile(target):
-        raise ConfigError(
-            f"{target} would be written over the data that is read from {source}: "
-            "choose another place to write to"
-        )
+    is_pair = not source.is_dir() and is_npz_pair(source)
+    for read in find_pair(source, "trn") if is_pair else (source,):
+        file, folder = (target, read) if read.is_dir() else (read, target)
+        if not (target.exists() and (file.is_file() or file.is_dir())):
+            continue  # nothing there, or a device
+        is_part = file.resolve().parent == folder.resolve() and is_split_file(file)
+        if is_part or read.samefile(target):
+            raise ConfigError(
+                f"{target} would be written over the data that is read from {source}: "
+                "choose another place to write to"
+            )
 
 
 @contextmanager

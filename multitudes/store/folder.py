@@ -40,6 +40,7 @@ def check_writable(path: Path) -> None:
     It stays as it is; whether files can be written there, or in the folder above it that exists,
     is found by trying.
     """
+    place = path
     try:
         place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
         if not place.is_dir():
@@ -47,8 +48,10 @@ def check_writable(path: Path) -> None:
         with tempfile.TemporaryFile(dir=place):
             pass
     except OSError as error:
-        reason = error.strerror or error
-        raise StoreError(f"cannot save to {path}: {reason}: choose another path") from error
+        raise StoreError(
+            f"cannot save to {path}: {place} cannot be written to ({error.strerror or error}): "
+            "choose another path"
+        ) from error
 
 
 def check_target(path: Path) -> None:

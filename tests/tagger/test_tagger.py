@@ -245,6 +245,9 @@ def test_a_label_outside_the_given_names():
 def test_bad_inputs_to_predict(tagger):
     with pytest.raises(DataError, match="got one str"):
         tagger.predict("an apple")
+    for wrong in (None, 3, np.array("a")):
+        with pytest.raises(DataError, match="expected a sequence of texts, got"):
+            tagger.predict(wrong)
     with pytest.raises(DataError, match="fitted on texts"):
         tagger.predict(sp.csr_array((1, 3)))
     for top_k in (0, -1, 2.5, True):
