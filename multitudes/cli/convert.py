@@ -71,7 +71,7 @@ def convert(
     sources = [source, settings.get("group_labels"), settings.get("instance_groups")]
     targets = [target, writing.group_labels, writing.instance_groups]
     for one, other in product(filter(None, sources), filter(None, targets)):
-        refuse_overwriting(Path(one), Path(other))
+        refuse_overwriting(Path(str(one)), Path(str(other)))
     with progress.shown(not quiet):
         dataset = Reading(format, read or [], on_error, quiet).read(source)
         if target == STANDARD and to is None:
