@@ -15,7 +15,7 @@ def compare(
     a: Annotated[Path, typer.Argument(help="One prediction file.")],
     b: Annotated[Path, typer.Argument(help="The other prediction file.")],
     truth: Annotated[Path, typer.Argument(help="The data with the right labels.")],
-    ks: options.Cutoffs = "1,3,5",
+    ks: options.Cutoffs = None,
     train: options.TrainData = None,
     propensity: options.Propensity = "default",
     filter: options.Filter = "predictions",

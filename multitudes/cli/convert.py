@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import STANDARD, Reading, local_target, remark
+from multitudes.cli.streams import STANDARD, Reading, local_target, refuse_overwriting, remark
 from multitudes.errors import ConfigError
 
 
@@ -65,9 +66,14 @@ def convert(
     from multitudes.data.write import left_behind
     from multitudes.tagger import parse_settings
 
+    writing = data.WriteOptions.from_dict(parse_settings(write or []))
+    settings = parse_settings(read or [])
+    sources = [source, settings.get("group_labels"), settings.get("instance_groups")]
+    targets = [target, writing.group_labels, writing.instance_groups]
+    for one, other in product(filter(None, sources), filter(None, targets)):
+        refuse_overwriting(Path(str(one)), Path(str(other)))
     with progress.shown(not quiet):
         dataset = Reading(format, read or [], on_error, quiet).read(source)
-        writing = data.WriteOptions.from_dict(parse_settings(write or []))
         if target == STANDARD and to is None:
             to = "json-lines"
         with local_target(target) as file:

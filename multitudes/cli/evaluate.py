@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import Reading, local_path, remark
+from multitudes.cli.streams import STANDARD, Reading, local_path, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def evaluate(
     predictions: Annotated[Path, typer.Argument(help="Prediction file; - is stdin.")],
     truth: Annotated[Path, typer.Argument(help="The data with the right labels.")],
-    ks: options.Cutoffs = "1,3,5",
+    ks: options.Cutoffs = None,
     train: options.TrainData = None,
     propensity: options.Propensity = "default",
     filter: options.Filter = "predictions",
@@ -46,6 +47,10 @@ def evaluate(
     from multitudes import metrics, progress
     from multitudes.cli.show import show_json, show_report
 
+    if sets and ks is not None:
+        raise ConfigError(
+            f"--ks {ks} is for ranked labels, and --sets measures whole sets: leave out one"
+        )
     with progress.shown(not quiet):
         reading = Reading(format, read or [], quiet=quiet)
         aligned = aligned_files([predictions], truth, train, filter, reading)
@@ -83,7 +88,8 @@ def aligned_files(
     for path in files:
         refuse_model(path, truth)
         with local_path(path) as file:
-            read.append(read_prediction_file(file))
+            found = read_prediction_file(file)
+        read.append(replace(found, path=Path("stdin") if path == STANDARD else path))
         if not read[-1].ordered and not reading.quiet:
             remark(f"{path} does not say which label is best: ties go to the smaller label id")
     truth_data = reading.read(truth, split="tst")
@@ -118,9 +124,9 @@ def propensities(aligned: Aligned, name: str) -> npt.NDArray[np.float64] | None:
     return metrics.inverse_propensity(aligned.train.Y, a=a, b=b)
 
 
-def cutoffs(ks: str) -> list[int]:
-    """The numbers in "1,3,5"."""
+def cutoffs(ks: str | None) -> list[int]:
+    """The numbers in "1,3,5", which it is where absent."""
     try:
-        return [int(k) for k in ks.split(",")]
+        return [int(k) for k in (ks or options.CUTOFFS).split(",")]
     except ValueError:
         raise ConfigError(f"--ks takes whole numbers and commas, e.g. 1,3,5, got {ks!r}") from None

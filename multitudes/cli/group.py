@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import Reading, remark
+from multitudes.cli.streams import Reading, refuse_overwriting, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -67,8 +67,13 @@ def group(
     _check(random, clusters, noise, groups, folder, diagnose=diagnose)
     from multitudes import progress
     from multitudes.cli.show import show_json
-    from multitudes.groups.grouped_dataset import write_grouped
+    from multitudes.groups.grouped_dataset import GROUPS, INSTANCES, KNOWN, write_grouped
 
+    if folder is not None:
+        parts = (INSTANCES, KNOWN) if keep_labels else (INSTANCES,)
+        suffixes = (".jsonl", ".X.npz", ".Y.npz")
+        for name in (GROUPS, *(part + suffix for part in parts for suffix in suffixes)):
+            refuse_overwriting(data, folder / name)
     with progress.shown(not quiet):
         dataset = Reading(format, read or [], on_error, quiet).read(data, group_labels=groups)
         known = dataset if keep_labels else None

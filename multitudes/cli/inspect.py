@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +13,9 @@ from multitudes.cli import options
 
 if TYPE_CHECKING:
     from multitudes.store import Manifest, State
+
+VOCABULARY = ("words", "characters")
+"""Lists of strings that are what a model knows, of its features or its own."""
 
 
 def inspect(
@@ -56,7 +59,10 @@ def inspect(
     elif tree:
         _show_trees(state, depth)
     elif vocabulary or labels:
-        _show_strings(state, "labels" if labels else None)
+        if labels:
+            _show_strings([state], ("labels",), "names of labels")
+        else:
+            _show_strings(_walk(state), VOCABULARY, "vocabulary")
     elif json:
         show_json({**_summary(read_manifest(model)), **({"verified": True} if verify else {})})
     else:
@@ -77,12 +83,12 @@ def _summary(manifest: Manifest) -> dict[str, Any]:
                 "folders": {name: _size(manifest, f"{folder}{name}/") for name in entry.folders},
             }
         )
-    features = manifest.root.parts.get("features")
+    words = [part["strings"].get(name) for part in objects for name in VOCABULARY]
     return {
         "kind": manifest.root.kind,
         "library_version": manifest.library_version,
         "n_labels": manifest.root.strings.get("labels"),
-        "vocabulary": None if features is None else sum(features.strings.values()),
+        "vocabulary": sum(filter(None, words)) or None,
         "encoders": [part["settings"]["name"] for part in objects if part["kind"] == "backbone"],
         "bytes": sum(entry.n_bytes for entry in manifest.files.values()),
         "objects": objects,
@@ -144,16 +150,13 @@ def _show_trees(state: State, depth: int) -> None:
         typer.echo(LabelTree.from_state(tree).render(names, max_depth=depth))
 
 
-def _show_strings(state: State, name: str | None) -> None:
-    """The label names, or, for the vocabulary, every list of strings of the features."""
+def _show_strings(states: list[State], names: Sequence[str], what: str) -> None:
+    """The lists of strings with these names, one string per line."""
     from multitudes.errors import StoreError
 
-    features = state.parts.get("features")
-    source = state if name is not None else features
-    found = {} if source is None else source.strings
-    lists = [values for key, values in found.items() if name in (None, key)]
+    lists = [state.strings[name] for state in states for name in names if name in state.strings]
     if not lists:
-        raise StoreError(f"this {state.kind} stores no {name or 'vocabulary'}")
+        raise StoreError(f"this {states[0].kind} stores no {what}")
     for values in lists:
         for start in range(0, len(values), 10_000):
             typer.echo("\n".join(islice(values, start, start + 10_000)))

@@ -57,7 +57,11 @@ Groups = Annotated[
     typer.Option("--groups", help="The labels of groups, where instances have a group."),
 ]
 TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="Labels per instance, at most.")]
-Cutoffs = Annotated[str, typer.Option("--ks", help="Cut-offs of the metrics.", metavar="K,K,...")]
+CUTOFFS = "1,3,5"
+Cutoffs = Annotated[
+    str | None,
+    typer.Option("--ks", help="Cut-offs of the metrics.", metavar="K,K,...", show_default=CUTOFFS),
+]
 Device = Annotated[
     str | None,
     typer.Option(

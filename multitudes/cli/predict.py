@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import STANDARD, Reading, output, remark
+from multitudes.cli.streams import STANDARD, Reading, output, refuse_overwriting, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -63,8 +63,19 @@ def predict(
     from multitudes.data import LabelSpace
     from multitudes.tagger import Tagger, predict_to
 
-    if (data is None) == (text is None):
+    if data is None and text is None:
         raise ConfigError("predict needs data or --text: multitudes predict MODEL DATA")
+    if data is not None and text is not None:
+        raise ConfigError(
+            f"predict takes data or --text, not both, got {data} and --text {text[0]!r}: "
+            "leave out one (and quote a text of several words)"
+        )
+    if proba and sets:
+        raise ConfigError(
+            "predict takes --proba or --sets, not both: the labels of --sets have probabilities"
+        )
+    if data is not None:
+        refuse_overwriting(data, out)
     tagger = Tagger.load(model).to(device or "auto")
     kind: Kind = "sets" if sets else "probabilities" if proba else "scores"
     if text is not None:

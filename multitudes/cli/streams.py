@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from multitudes.data import Dataset, LabelSpace
@@ -66,7 +66,31 @@ def local_path(path: Path) -> Iterator[Path]:
         copy = Path(folder) / "stdin"
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield copy
+        try:
+            yield copy
+        except DataError as error:
+            raise DataError(str(error).replace(str(copy), "stdin")) from error
+
+
+def refuse_overwriting(source: Path, target: Path) -> None:
+    """Refuse a target that is read from, by whatever path: its data would be gone.
+
+    Of a folder of data, that is the folder itself and its files named after splits.
+    """
+    from multitudes.data.npz_pair import find_pair, is_npz_pair
+    from multitudes.data.split_files import is_split_file
+
+    is_pair = not source.is_dir() and is_npz_pair(source)
+    for read in find_pair(source, "trn") if is_pair else (source,):
+        file, folder = (target, read) if read.is_dir() else (read, target)
+        if not (target.exists() and (file.is_file() or file.is_dir())):
+            continue  # nothing there, or a device
+        is_part = file.resolve().parent == folder.resolve() and is_split_file(file)
+        if is_part or read.samefile(target):
+            raise ConfigError(
+                f"{target} would be written over the data that is read from {source}: "
+                "choose another place to write to"
+            )
 
 
 @contextmanager

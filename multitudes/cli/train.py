@@ -131,7 +131,7 @@ def train(
     if data is None or model_folder is None:
         raise ConfigError("train needs data and a place: multitudes train DATA -o MODEL")
     from multitudes import progress
-    from multitudes.store.folder import check_target
+    from multitudes.store.folder import check_target, check_writable
     from multitudes.tagger import Tagger, parse_settings
     from multitudes.tagger.learning import clear_checkpoint
 
@@ -141,6 +141,8 @@ def train(
     )
     tagger.check()  # before the work, not after
     check_target(model_folder)
+    if checkpoint is not None:
+        check_writable(checkpoint)
     reading = Reading(format, read or [], on_error, quiet)
     with progress.shown(not quiet):
         whole = reading.read(data, group_labels=groups)

@@ -18,6 +18,7 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,12 +34,34 @@ _WINDOWS = os.name == "nt"
 _REPLACE_ATTEMPTS = 50  # Windows refuses while a reader has the manifest open
 
 
+def check_writable(path: Path) -> None:
+    """Refuse a place for a folder where none can be, before there is anything to lose.
+
+    It stays as it is; whether files can be written there, or in the folder above it that exists,
+    is found by trying.
+    """
+    place = path
+    try:
+        place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        if not place.is_dir():
+            raise StoreError(f"cannot save to {path}: {place} is a file: choose another path")
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise StoreError(
+            f"cannot save to {path}: {place} cannot be written to ({error.strerror or error}): "
+            "choose another path"
+        ) from error
+
+
 def check_target(path: Path) -> None:
-    """Refuse to save where something other than a model lies: no user file is ever removed."""
+    """Refuse to save where a model cannot be, or where something other than a model lies.
+
+    No user file is ever removed.
+    """
+    check_writable(path)
     if not path.exists():
         return
-    if not path.is_dir():
-        raise StoreError(f"{path} is a file, not a model folder: choose another path")
     entries = [entry.name for entry in path.iterdir() if not _LEFTOVER.fullmatch(entry.name)]
     if entries and not (path / MANIFEST).is_file():
         raise StoreError(

@@ -67,10 +67,10 @@ def predict_to(
     kind: Kind = "scores",
 ) -> int:
     """Write the predictions of a Dataset as JSON lines; returns how many labels were written."""
-    lowest = -np.inf if threshold is None else threshold
     row = n_written = 0
-    for batch, predictions in predict_batches(tagger, dataset, top_k=top_k, kind=kind):
-        kept = (predictions.labels >= 0) & (predictions.scores >= lowest)
+    for batch, found in predict_batches(tagger, dataset, top_k=top_k, kind=kind):
+        predictions = found.above(threshold)
+        kept = predictions.labels >= 0
         for i in range(len(batch)):
             instance = {"row": row} if batch.uids is None else {"uid": batch.uids[i]}
             labels = [tagger.labels_[label] for label in predictions.labels[i, kept[i]].tolist()]

@@ -8,7 +8,7 @@ from typing import Any
 from multitudes.errors import ConfigError
 from multitudes.groups import Eagle
 from multitudes.tagger.presets import preset
-from multitudes.tagger.settings import COMMON, Setting, check_names, settings_of
+from multitudes.tagger.settings import COMMON, Setting, check_names, set_together, settings_of
 
 GROUPS_PREFIX = "groups."
 CHOSEN: dict[str, Any] = {"n_steps": "auto", "contrast": True, "use_counts": True}
@@ -42,8 +42,7 @@ def in_eagle(model: Any, settings: Mapping[str, Any]) -> Any:
     eagle = model if isinstance(model, Eagle) else Eagle(model, **CHOSEN)
     known = group_settings(eagle)
     check_names(settings, known)
-    for name, value in settings.items():
-        known[name].set(value)
+    set_together((known[name], value) for name, value in settings.items())
     return eagle
 
 

@@ -29,7 +29,13 @@ def label_matrix(
     Y : CSR (n_instances, n_labels), float32
     label_names : list of str
     """
-    rows = [checked_row(row, f"labels[{number}]") for number, row in enumerate(labels)]
+    try:
+        listed = list(labels)
+    except TypeError:
+        raise DataError(
+            f"labels must be one list of label names per text, or a CSR matrix, got {labels!r}"
+        ) from None
+    rows = [checked_row(row, f"labels[{number}]") for number, row in enumerate(listed)]
     names = sorted({name for row in rows for name in row})
     if label_names is not None:
         names = list(label_names)

@@ -8,16 +8,18 @@ from multitudes.data import Dataset
 from multitudes.errors import DataError
 
 
-def texts_of_labels(dataset: Dataset) -> tuple[str, ...]:
-    """Each label's text; its name where it has no text.
+def texts_of_labels(dataset: Dataset, *, needed: bool = True) -> tuple[str, ...] | None:
+    """Each label's text; its name where it has no text; None where none has either.
 
     Raises
     ------
     DataError
-        If labels have neither: a number says nothing to a model that reads.
+        If labels have neither and are `needed`: a number says nothing to a model that reads.
     """
     names, texts = dataset.label_names, dataset.label_texts
     if texts is None and names is None:
+        if not needed:
+            return None
         raise DataError(
             f"this model reads the texts of labels, and these {dataset.n_labels:,} labels have "
             "numbers alone: give label_texts, or label_names that say what they are"

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitudes.data import Dataset
-from multitudes.errors import ConfigError
+from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.errors import ConfigError, DataError
 from multitudes.groups import Eagle
 from multitudes.groups.grouped_dataset import features_of
 from multitudes.tagger.group_report import GroupReport
@@ -29,7 +29,7 @@ class Lesson(NamedTuple):
     grouped : (groups, group_labels), optional
         Of `groups_to_learn`, to learn from these instead of the labels of instances.
     validation : Dataset, optional
-        Instances kept aside, over the same labels.
+        Instances kept aside; labels are matched by name, and those not learned are left out.
     checkpoint : path, optional
         Folder from which a stopped training goes on.
     n_threads : int, optional
@@ -90,10 +90,11 @@ def clear_checkpoint(model: Any, folder: str | PathLike[str]) -> None:
 
 
 def _from_texts(model: Any, lesson: Lesson) -> tuple[Any, GroupReport | None]:
-    dataset, kept_aside = lesson.dataset, lesson.validation
-    validation = None if kept_aside is None else (kept_aside.texts, kept_aside.Y)
+    dataset = lesson.dataset
     inside = model.model if lesson.grouped else model
-    learner = TextLearner(inside, texts_of_labels(dataset), validation, lesson.checkpoint)
+    # What generates label sets learns what labels mean; an encoder compares their texts.
+    label_texts = texts_of_labels(dataset, needed=not hasattr(inside, "predict_sets"))
+    learner = TextLearner(inside, label_texts, _kept_aside(lesson), lesson.checkpoint)
     if lesson.grouped is None:
         return learner.fit(dataset.texts, dataset.Y).model_, None
     if lesson.checkpoint is not None and model.rounds:
@@ -106,6 +107,19 @@ def _from_texts(model: Any, lesson: Lesson) -> tuple[Any, GroupReport | None]:
         dataset.texts, *lesson.grouped, features=features_of(dataset, n_threads=lesson.n_threads)
     )
     return eagle.model_.model_, _report(eagle, lesson)
+
+
+def _kept_aside(lesson: Lesson) -> tuple[Any, Sparse] | None:
+    """(texts, Y) to validate on, over the labels that are learned."""
+    if lesson.validation is None:
+        return None
+    if lesson.validation.texts is None:
+        raise DataError(
+            f"the model reads texts, and the validation data has features instead "
+            f"({lesson.validation!r}): give its texts, or leave it out"
+        )
+    known = relabel(lesson.validation, LabelSpace.of(lesson.dataset))
+    return known.texts, known.Y
 
 
 def _report(eagle: Eagle, lesson: Lesson) -> GroupReport:

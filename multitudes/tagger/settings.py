@@ -19,7 +19,7 @@ from multitudes.errors import ConfigError, suggestion
 
 FEATURES_PREFIX = "features."
 # They have options of their own, and mean the same for every model.
-COMMON = ("seed", "n_threads", "verbose")
+COMMON = {"seed": "--seed", "n_threads": "--threads", "verbose": "--quiet for none"}
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,7 @@ class Setting:
 
     def set(self, value: Any) -> None:
         """Set it; a Config refuses a value out of range now, other estimators when they fit."""
-        if isinstance(value, list):  # from JSON; the settings that take a sequence take a tuple
-            value = tuple(value)
-        if self.config is not None:
-            now = self.estimator.get_params(deep=False)[self.parameter] or self.config()
-            value = self.config.from_dict({**now.to_dict(), self.field: value})
-        self.estimator.set_params(**{self.parameter: value})
+        set_together([(self, value)])
 
     def sentence(self) -> str:
         """What it means, from the Config field or the class's docstring."""
@@ -83,14 +78,36 @@ def apply_settings(model: Any, features: Any, settings: Mapping[str, Any]) -> No
     """Set parameters of the two estimators by name; an unknown name is an error."""
     known = {**settings_of(model), **settings_of(features, FEATURES_PREFIX)}
     check_names(settings, known)
-    for name, value in settings.items():
-        known[name].set(value)
+    set_together((known[name], value) for name, value in settings.items())
+
+
+def set_together(values: Iterable[tuple[Setting, Any]]) -> None:
+    """Set several; fields of one Config at once, because it checks them against each other."""
+    by_parameter: dict[tuple[int, str], list[tuple[Setting, Any]]] = {}
+    for setting, value in values:
+        if isinstance(value, list):  # from JSON; the settings that take a sequence take a tuple
+            value = tuple(value)
+        place = (id(setting.estimator), setting.parameter)
+        by_parameter.setdefault(place, []).append((setting, value))
+    for (_, parameter), chosen in by_parameter.items():
+        setting, value = chosen[-1]
+        if setting.config is not None:
+            now = setting.estimator.get_params(deep=False)[parameter] or setting.config()
+            fields = {one.field: value for one, value in chosen}
+            value = setting.config.from_dict({**now.to_dict(), **fields})
+        setting.estimator.set_params(**{parameter: value})
 
 
 def check_names(names: Iterable[str], known: Iterable[str]) -> None:
     """Refuse a name that is not known, with the nearest one that is."""
     known = set(known)
     for name in names:
+        common = name.rpartition(".")[2]
+        if name not in known and common in COMMON:
+            raise ConfigError(
+                f"there is no setting {name!r}: {common} is one for all, and given as "
+                f"Tagger({common}=...), {COMMON[common]}"
+            )
         if name not in known:
             raise ConfigError(f"there is no setting {name!r}: {suggestion(name, known)}")
 

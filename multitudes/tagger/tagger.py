@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,9 +15,11 @@ from sklearn.base import BaseEstimator
 from multitudes import progress
 from multitudes.data import Dataset
 from multitudes.errors import DataError, NotFittedError, StoreError
+from multitudes.features.text_buffer import as_texts
 from multitudes.groups.grouped_dataset import groups_to_learn
 from multitudes.scores.calibrated import Calibrated
 from multitudes.store import State, Storable, build, load, save
+from multitudes.store.folder import check_writable
 from multitudes.tagger.assembly import Wishes, assemble, check_wishes
 from multitudes.tagger.devices import move
 from multitudes.tagger.group_lists import Group, grouped_texts
@@ -136,16 +139,17 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
         `label_texts` describe labels, by name or in the order of `label_names`, to models that read
         them; a label without one is described by its name.
         """
+        texts = as_texts(texts)
         if sp.issparse(labels):
             Y: Any = labels
             names = label_names
         else:
-            if isinstance(texts, str) or len(texts) != len(labels):
-                n = "one str" if isinstance(texts, str) else f"{len(texts):,} texts"
-                raise DataError(
-                    f"fit needs one list of labels per text, got {n} and {len(labels):,} lists"
-                )
             Y, names = label_matrix(labels, label_names)
+            if len(texts) != Y.shape[0]:
+                raise DataError(
+                    f"fit needs one list of labels per text, got {len(texts):,} texts and "
+                    f"{Y.shape[0]:,} lists"
+                )
         described = listed_texts(label_texts, names or [str(label) for label in range(Y.shape[1])])
         return self.fit_dataset(Dataset(Y=Y, texts=texts, label_names=names, label_texts=described))
 
@@ -168,11 +172,14 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
             are compared with those that it was given, in `group_report_`; one that is in no group
             is learned from as it is.
         validation : Dataset, optional
-            Instances kept aside, over the same labels. A model trained in epochs is measured on
-            them after each and keeps the best; others have no use for them.
+            Instances kept aside. Labels are matched by name, and those the training data lacks
+            are left out. A model trained in epochs is measured on them after each and keeps the
+            best; others have no use for them.
         checkpoint : path, optional
             Folder to save to during a long training; one that was stopped goes on from there.
         """
+        if checkpoint is not None:
+            check_writable(Path(checkpoint))
         if from_groups is None:
             from_groups = dataset.group_labels is not None and not dataset.Y.nnz
         if not len(dataset) or not (from_groups or dataset.Y.nnz):
@@ -362,7 +369,7 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
 
     def _checked_inputs(self, texts: Any) -> Any:
         if not self.takes_texts_:
-            if not hasattr(texts, "shape"):
+            if not getattr(texts, "shape", ()):
                 raise DataError(
                     "this tagger was fitted on features X, not on texts: "
                     f"pass X (n_instances, n_features), got {type(texts).__name__}"
@@ -372,7 +379,7 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
             raise DataError("predict takes a list of texts, got one str: write [text]")
         if sp.issparse(texts):
             raise DataError("this tagger was fitted on texts: pass a list of str, not a matrix")
-        return texts if isinstance(texts, (list, tuple)) else list(texts)
+        return as_texts(texts)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):

@@ -32,7 +32,7 @@ class TextLearner(BaseEstimator):  # type: ignore[misc]
     ----------
     model : estimator that `reads_texts`
         It stays unfitted.
-    label_texts : sequence of str
+    label_texts : sequence of str or None
     validation : (texts, Y), optional
     checkpoint : path, optional
 
@@ -44,7 +44,7 @@ class TextLearner(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         model: Any,
-        label_texts: tuple[str, ...],
+        label_texts: tuple[str, ...] | None,
         validation: tuple[Any, Sparse] | None = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> None:

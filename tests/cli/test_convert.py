@@ -65,3 +65,22 @@ def test_groups_are_kept_and_what_stays_behind_is_said(cli, tmp_path):
     assert (tmp_path / "copy.jsonl").read_text() == (
         '{"group":"h","labels":["x","x"]}\n{"group":"g","labels":[]}\n'
     )
+
+
+def test_data_is_not_written_over(cli, tmp_path):
+    data = tmp_path / "trn.jsonl"
+    data.write_text('{"text": "a", "labels": ["x"], "group": "g"}\n')
+    other = tmp_path / "other.jsonl"
+    for arguments in (
+        [data, data],
+        [data, tmp_path],  # a folder of the LF layout, with a file trn.jsonl
+        [tmp_path, tmp_path],
+        [tmp_path, data],
+        [data, other, "--write", f"group_labels={data}"],
+        [tmp_path / "x.csv", data, "--read", f"group_labels={data}"],
+    ):
+        result = cli("convert", *arguments)
+        assert result.code == 2
+        assert "would be written over the data" in result.err
+    assert "x" in data.read_text()
+    assert not other.exists()

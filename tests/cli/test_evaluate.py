@@ -138,3 +138,17 @@ def test_filter_pairs_of_a_folder(cli, tmp_path):
 
     assert p1() == 1.0
     assert p1("--filter", "none") == 0.0
+
+
+def test_cut_offs_are_not_for_sets(cli, small):
+    result = cli("evaluate", *small, "--ks", "1,3,5", "--sets")
+    assert result.code == 2
+    assert "--ks 1,3,5 is for ranked labels" in result.err
+
+
+def test_messages_name_stdin(cli, small, test_file, monkeypatch):
+    with small[0].open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        result = cli("evaluate", "-", test_file)
+    assert result.code == 3
+    assert "error: stdin has predictions for 2 instances" in result.err

@@ -121,3 +121,18 @@ def test_data_without_labels_has_nothing_to_give(cli, tmp_path):
     result = cli("group", tmp_path / "data.jsonl", "--random", 1, "-o", tmp_path / "out")
     assert result.code == 3
     assert "no labels to give to groups" in result.err
+
+
+@pytest.mark.parametrize("name", ["instances.jsonl", "groups.jsonl", "instances.npz", "instances"])
+def test_data_is_not_written_over(cli, tmp_path, name):
+    (tmp_path / "x.txt").write_text("0 0:1.0\n1 1:1.0\n")
+    if "json" in name:
+        (tmp_path / name).write_text('{"text": "a", "labels": ["x"]}\n')
+    else:
+        pair = tmp_path / "instances.npz"
+        assert cli("convert", tmp_path / "x.txt", pair, "-f", "sparse-text").code == 0
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    result = cli("group", tmp_path / name, "--random", 1, "-o", tmp_path)
+    assert result.code == 2
+    assert "would be written over the data" in result.err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

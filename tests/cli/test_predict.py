@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from multitudes.tagger import Tagger
 
 
@@ -86,3 +88,57 @@ def test_an_output_folder_that_does_not_exist(cli, model, test_file, tmp_path):
     result = cli("predict", model, test_file, "-o", tmp_path / "no" / "p.jsonl")
     assert result.code == 2
     assert "there is no folder" in result.err
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "./x/../data.jsonl", "link.jsonl", "hard.jsonl"])
+def test_data_is_not_written_over(cli, tmp_path, test_file, name):
+    data = tmp_path / "data.jsonl"
+    data.write_bytes(test_file.read_bytes())
+    (tmp_path / "x").mkdir()
+    (tmp_path / "link.jsonl").symlink_to(data)
+    (tmp_path / "hard.jsonl").hardlink_to(data)
+    result = cli("predict", "no-model", data, "-o", tmp_path / name)  # before a model is loaded
+    assert result.code == 2
+    assert "would be written over the data that is read from" in result.err
+    assert data.read_bytes() == test_file.read_bytes()
+
+
+def test_a_folder_of_data_is_not_written_over(cli, model, tmp_path, test_file):
+    (tmp_path / "tst.jsonl").write_bytes(test_file.read_bytes())
+    result = cli("predict", model, tmp_path, "-o", tmp_path / "tst.jsonl")
+    assert (result.code, "would be written over" in result.err) == (2, True)
+    for _ in range(2):  # a file of another name may lie there, and be replaced
+        assert cli("predict", model, tmp_path, "-o", tmp_path / "out.jsonl").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--text", "cat", "test.jsonl"], "data or --text, not both, got test.jsonl and --text"),
+        ([], "predict needs data or --text"),
+        (["test.jsonl", "--proba", "--sets"], "--proba or --sets, not both"),
+    ],
+)
+def test_options_that_do_not_go_together(cli, arguments, message):
+    result = cli("predict", "no-model", *arguments)
+    assert result.code == 2
+    assert message in result.err
+
+
+def test_a_threshold_that_is_no_number(cli, model, test_file, tmp_path):
+    result = cli("predict", model, test_file, "--threshold", "nan", "-o", tmp_path / "p.jsonl")
+    assert result.code == 2
+    assert "threshold must be a number, got nan" in result.err
+    assert not (tmp_path / "p.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("", "stdin is empty"), ('{"text": "a"}\n{bad\n', "stdin:2: ")]
+)
+def test_messages_name_stdin(cli, model, tmp_path, monkeypatch, content, message):
+    (tmp_path / "in").write_text(content)
+    with (tmp_path / "in").open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        result = cli("predict", model, "-")
+    assert result.code == 3
+    assert f"error: {message}" in result.err

@@ -192,3 +192,21 @@ def test_validation_needs_labels_of_instances(cli, grouped, tmp_path):
     )  # fmt: skip
     assert result.code == 2
     assert "--validation needs instances whose own labels are known" in result.err
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(cli, tmp_path):
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path / "file" / "m", "/proc/nothing/m"):
+        result = cli("train", "nowhere.jsonl", "-o", place)
+        assert result.code == 4
+        assert f"cannot save to {place}: " in result.err
+    result = cli("train", "nowhere.jsonl", "-o", tmp_path / "m", "--checkpoint", tmp_path / "file")
+    assert result.code == 4
+    assert f"{tmp_path / 'file'} is a file" in result.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
+
+
+def test_a_seed_of_training_is_the_seed(cli, tmp_path):
+    result = cli("train", "nowhere.jsonl", "-o", tmp_path, "--set", "solver.seed=3")
+    assert result.code == 2
+    assert "seed is one for all, and given as Tagger(seed=...), --seed" in result.err

@@ -5,6 +5,7 @@ import pytest
 import multitudes.store.folder as folder_module
 from multitudes.errors import StoreError
 from multitudes.store import load, save
+from multitudes.store.folder import check_target
 from multitudes.store.lease import Lease
 
 from .box import Box, number_of, numbered
@@ -143,3 +144,15 @@ def test_a_save_under_way_elsewhere_is_left_alone(tmp_path):
     lease.release()
     save(numbered(3), model)
     assert len(entries(model)) == 2
+
+
+def test_a_place_is_tried_and_stays_as_it_is(tmp_path):
+    check_target(tmp_path / "a" / "b")
+    save(numbered(1), tmp_path / "model")
+    check_target(tmp_path / "model")
+    (tmp_path / "file").touch()
+    before = sorted(tmp_path.rglob("*"))
+    for place in (tmp_path / "file" / "model", tmp_path / ("x" * 300)):
+        with pytest.raises(StoreError, match="cannot save to .*: choose another path"):
+            check_target(place)
+    assert sorted(tmp_path.rglob("*")) == before

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from multitudes.data import Dataset
+from multitudes.errors import ConfigError
 from multitudes.tagger import Tagger, evaluate_on, predict_batches, predict_to
 from multitudes.tagger.label_lists import label_matrix
 
@@ -62,3 +63,8 @@ def test_evaluate_on_known_answers(tagger, dataset):
     report = evaluate_on(tagger, dataset, ks=(1,))
     assert report["P@1"] == 1.0
     assert report.n_instances == 4
+
+
+def test_a_threshold_that_is_no_number(tagger, dataset):
+    with pytest.raises(ConfigError, match="threshold must be a number, got nan"):
+        written(tagger, dataset, threshold=float("nan"))

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from multitudes.cli import main
 from multitudes.data import catalogue
+from multitudes.errors import DataError
 from multitudes.tagger import Tagger
+from multitudes.tagger.settings import apply_settings
 
 QUICK = {
     "training.epochs": 3,
@@ -38,10 +45,50 @@ def test_writes_sets_and_ranks(data, name, tmp_path):
 
 def test_one_setting_of_training_leaves_the_others_as_in_the_paper():
     from multitudes.seq2set import OTSeq2Set, Seq2SetTraining
-    from multitudes.tagger.settings import apply_settings, settings_of
+    from multitudes.tagger.settings import settings_of
 
     model = OTSeq2Set()
     assert settings_of(model)["training.learning_rate"].get() == 1e-3
     apply_settings(model, None, {"training.epochs": 3})
     assert model.training == Seq2SetTraining(epochs=3)
     assert (model.training.learning_rate, model.training.clip) == (1e-3, 8)
+
+
+@pytest.fixture(scope="module")
+def unnamed():
+    """A tagger of labels that are numbers, and what it learned from."""
+    texts, Y = ["red apple", "blue sea"] * 4, np.eye(3, dtype=np.float32)[[0, 1] * 4]
+    settings = {**QUICK, "training.epochs": 1}
+    return Tagger("otseq2set", settings=settings).fit(texts, sp.csr_array(Y))
+
+
+def test_labels_may_be_numbers(unnamed):
+    assert unnamed.labels_ == ("0", "1", "2")
+    assert unnamed.model_.n_labels_found_ == 0
+
+
+@pytest.mark.parametrize("wrong", [None, 3, np.array("a")])
+def test_what_is_no_list_of_texts(unnamed, wrong):
+    for predict in (unnamed.predict, unnamed.predict_sets):
+        with pytest.raises(DataError, match="expected a sequence of texts, got"):
+            predict(wrong)
+
+
+def test_its_words_are_shown(unnamed, tmp_path, capsys):
+    unnamed.save(tmp_path / "m")
+    with pytest.raises(SystemExit) as ended:
+        main(["inspect", str(tmp_path / "m"), "--vocabulary"])
+    assert not ended.value.code
+    words = list(unnamed.model_.vocabulary_.words)
+    assert capsys.readouterr().out.split() == words
+    with pytest.raises(SystemExit):
+        main(["inspect", str(tmp_path / "m"), "--json"])
+    assert json.loads(capsys.readouterr().out)["vocabulary"] == len(words)
+
+
+def test_kernels_and_strides_are_set_together():
+    from multitudes.seq2set import OTSeq2Set
+
+    model = OTSeq2Set()
+    apply_settings(model, None, {"network.kernels": [3, 5], "network.strides": [1, 1]})
+    assert (model.network.kernels, model.network.strides) == ((3, 5), (1, 1))

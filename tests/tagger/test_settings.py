@@ -105,3 +105,28 @@ def test_fields_of_a_config_parameter_are_settings():
 def test_what_a_text_cannot_set_is_no_setting(name):
     with pytest.raises(ConfigError, match=f"there is no setting '{name}'"):
         apply_settings(Machine(), None, {name: 1})
+
+
+@dataclass(frozen=True)
+class PairConfig(Config):
+    """Two fields that are checked against each other."""
+
+    low: int = setting(1, "The lower.")
+    high: int = setting(2, "The higher.")
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise ConfigError(f"low must be <= high, got {self.low} and {self.high}")
+
+
+class Paired(BaseEstimator):
+    def __init__(self, pair: PairConfig | None = None, other: PairConfig | None = None) -> None:
+        self.pair, self.other = pair, other
+
+
+def test_fields_of_one_config_are_set_together():
+    model = Paired()
+    apply_settings(model, None, {"pair.low": 5, "other.high": 9, "pair.high": 6})
+    assert (model.pair, model.other) == (PairConfig(5, 6), PairConfig(1, 9))
+    with pytest.raises(ConfigError, match="low must be <= high, got 7 and 6"):
+        apply_settings(model, None, {"pair.low": 7})

@@ -219,7 +219,11 @@ def test_before_fit():
     ("texts", "labels", "message"),
     [
         (["a", "b"], [["x"]], "2 texts and 1 lists"),
-        ("ab", [["x"], ["y"]], "one str"),
+        ("ab", [["x"], ["y"]], "the single str 'ab'"),
+        (["a"], None, "one list of label names per text, or a CSR matrix, got None"),
+        (["a"], np.array("x"), "or a CSR matrix, got array"),
+        (None, [["x"]], "expected a sequence of texts, got NoneType"),
+        (3, sp.csr_array((1, 2), dtype=np.float32), "expected a sequence of texts, got int"),
         (["a"], ["x"], r"labels\[0\] must be a list of label names, got 'x'"),
         (["a"], [None], r"labels\[0\] must be a list"),
         (["a"], [[7]], r"labels\[0\] holds 7 \(int\)"),
@@ -241,6 +245,9 @@ def test_a_label_outside_the_given_names():
 def test_bad_inputs_to_predict(tagger):
     with pytest.raises(DataError, match="got one str"):
         tagger.predict("an apple")
+    for wrong in (None, 3, np.array("a")):
+        with pytest.raises(DataError, match="expected a sequence of texts, got"):
+            tagger.predict(wrong)
     with pytest.raises(DataError, match="fitted on texts"):
         tagger.predict(sp.csr_array((1, 3)))
     for top_k in (0, -1, 2.5, True):

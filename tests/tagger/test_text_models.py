@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from multitudes.data import Dataset
 from multitudes.encoder import LossConfig, Prime, SamplerConfig
-from multitudes.errors import ConfigError, DataError
+from multitudes.errors import ConfigError, DataError, StoreError
 from multitudes.groups import Eagle
 from multitudes.groups.grouped_dataset import grouped_dataset
 from multitudes.groups.making import random_groups
@@ -196,6 +196,33 @@ def test_validation_and_checkpoint_reach_the_model(tmp_path):
     assert given(tagger)["validation"][0] == TEST.texts
     assert given(tagger)["validation"][1].shape == TEST.Y.shape
     assert given(tagger)["checkpoint"] == tmp_path
+
+
+def test_labels_of_validation_are_matched_by_name():
+    other = Dataset(
+        Y=sp.csr_array(np.eye(3, dtype=np.float32)),
+        texts=["moon", "apple", "what"],
+        label_names=["planets", "fruit", "unknown"],
+    )
+    _, Y = given(Tagger(Reader()).fit_dataset(topical(5), validation=other))["validation"]
+    names = topical(5).label_names
+    assert Y.shape == (3, len(names))
+    assert [[names[label] for label in row.nonzero()[0]] for row in Y.toarray()] == [
+        ["planets"], ["fruit"], [],
+    ]  # fmt: skip
+
+
+def test_validation_of_features_says_nothing_to_a_reader():
+    features = Dataset(Y=TEST.Y, X=TEST.Y, label_names=TEST.label_names)
+    with pytest.raises(DataError, match="validation data has features instead"):
+        Tagger(Reader()).fit_dataset(topical(5), validation=features)
+
+
+@pytest.mark.parametrize("model", ["one-vs-all", Reader()])
+def test_a_checkpoint_that_is_a_file_is_refused_before_the_work(model, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="file is a file: choose another path"):
+        Tagger(model).fit_dataset(topical(5), checkpoint=tmp_path / "file")
 
 
 @pytest.mark.parametrize("model", [Reader(), Eagle(Reader())])
