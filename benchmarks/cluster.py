@@ -24,6 +24,7 @@ from multitudes.engine.cluster import in_use
 from multitudes.linear import XRLinear
 
 WAYS = ("threads", "ray")
+STORE_BYTES = 3 << 30  # of a machine's shared memory; by itself Ray takes 30 % of the whole
 
 
 def main() -> None:
@@ -60,11 +61,10 @@ def start_machines(n: int) -> tuple[str, Any]:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
-    )
+    machine = {"num_cpus": 1, "object_store_memory": STORE_BYTES}
+    cluster = Cluster(initialize_head=True, head_node_args={**machine, "include_dashboard": False})
     for _ in range(n - 1):
-        cluster.add_node(num_cpus=1)
+        cluster.add_node(**machine)
     return cluster.address, cluster.shutdown
 
 

@@ -106,7 +106,7 @@ class RayCluster:
     ) -> list[Result]:
         """See `Cluster.map`."""
         ray = self._ray
-        remote = ray.remote(num_cpus=1, max_retries=3)(function)
+        remote = ray.remote(num_cpus=1, max_retries=3, scheduling_strategy="SPREAD")(function)
         n_cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         parts = equal_parts(costs, PARTS_PER_CORE * n_cores)
         results: dict[int, Result] = {}

@@ -54,7 +54,8 @@ def label_matrix(
 
 def checked_row(row: Any, where: str) -> list[str]:
     """A list of label names; `where` names it in messages."""
-    if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__"):
+    lists = hasattr(row, "__iter__") and getattr(row, "ndim", 1)  # an array of no dimension is none
+    if isinstance(row, (str, bytes)) or not lists:
         raise DataError(
             f"{where} must be a list of label names, got {row!r}: for a single label write [label]"
         )
@@ -65,4 +66,4 @@ def checked_row(row: Any, where: str) -> list[str]:
                 f"{where} holds {name!r} ({type(name).__name__}); label names are str: "
                 "convert ids with str(), or pass a CSR matrix and label_names"
             )
-    return names
+    return [str(name) for name in names]  # numpy has a str of its own

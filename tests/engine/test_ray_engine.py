@@ -18,6 +18,7 @@ from multitudes.engine import current_cluster, ray_cluster
 from multitudes.engine.cluster import in_use
 from multitudes.engine.ray_engine import equal_parts
 from multitudes.errors import ConfigError, MissingExtraError, ResourceError
+from multitudes.linear.checkpoint import Checkpoint
 from multitudes.tagger import Tagger
 
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
@@ -114,6 +115,24 @@ def test_weights_are_those_of_one_machine(cluster, model):
     with in_use(None):
         near = clone(model).fit(*problem())
     for ours, theirs in zip(weights(near), weights(far), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_run_that_was_stopped_goes_on(cluster, tmp_path, monkeypatch):
+    whole = XRLinear(max_leaf_size=10).fit(*problem())
+    keep = Checkpoint.keep
+
+    def keep_and_stop(self, name, value):
+        keep(self, name, value)
+        if name == "level-0":
+            raise KeyboardInterrupt
+
+    model = XRLinear(max_leaf_size=10, checkpoint=tmp_path / "run")
+    monkeypatch.setattr(Checkpoint, "keep", keep_and_stop)
+    with pytest.raises(KeyboardInterrupt):
+        clone(model).fit(*problem())
+    monkeypatch.setattr(Checkpoint, "keep", keep)
+    for ours, theirs in zip(weights(whole), weights(clone(model).fit(*problem())), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 

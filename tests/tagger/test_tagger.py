@@ -225,6 +225,7 @@ def test_before_fit():
         (None, [["x"]], "expected a sequence of texts, got NoneType"),
         (3, sp.csr_array((1, 2), dtype=np.float32), "expected a sequence of texts, got int"),
         (["a"], ["x"], r"labels\[0\] must be a list of label names, got 'x'"),
+        (["a"], [np.array("x")], r"labels\[0\] must be a list of label names, got array"),
         (["a"], [None], r"labels\[0\] must be a list"),
         (["a"], [[7]], r"labels\[0\] holds 7 \(int\)"),
         (["a"], [[]], "nothing to learn from"),
@@ -258,3 +259,8 @@ def test_bad_inputs_to_predict(tagger):
 def test_a_model_that_is_no_model():
     with pytest.raises(ConfigError, match="a preset's name or an estimator"):
         Tagger(42).fit(TEXTS, LABELS)
+
+
+def test_label_names_from_arrays_and_sets_are_plain_texts():
+    tagger = Tagger("one-vs-all").fit(["a cat", "a dog"], [np.array(["cat"]), {"dog"}])
+    assert [type(name) for name in tagger.labels_] == [str, str]
