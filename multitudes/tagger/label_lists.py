@@ -54,8 +54,8 @@ def label_matrix(
 
 def checked_row(row: Any, where: str) -> list[str]:
     """A list of label names; `where` names it in messages."""
-    lists = hasattr(row, "__iter__") and getattr(row, "ndim", 1)  # an array of no dimension is none
-    if isinstance(row, (str, bytes)) or not lists:
+    is_one = isinstance(row, (str, bytes)) or getattr(row, "ndim", 1) == 0
+    if is_one or not hasattr(row, "__iter__"):
         raise DataError(
             f"{where} must be a list of label names, got {row!r}: for a single label write [label]"
         )
