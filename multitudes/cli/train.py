@@ -144,17 +144,16 @@ def train(
     if checkpoint is not None:
         check_writable(checkpoint)
     reading = Reading(format, read or [], on_error, quiet)
-    with progress.shown(not quiet):
+    with progress.shown(not quiet), _cluster(ray, model):
         whole = reading.read(data, group_labels=groups)
         dataset, held_out = _split(whole, validation, seed, reading, from_groups=groups is not None)
         started = time.perf_counter()
-        with _cluster(ray, model):
-            tagger.fit_dataset(
-                dataset,
-                from_groups=True if groups is not None else None,
-                validation=held_out,
-                checkpoint=checkpoint,
-            )
+        tagger.fit_dataset(
+            dataset,
+            from_groups=True if groups is not None else None,
+            validation=held_out,
+            checkpoint=checkpoint,
+        )
         seconds = time.perf_counter() - started
         if held_out is not None:
             _calibrate(tagger, held_out)
