@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-import numpy as np
-
 from multitudes.data import Dataset, LabelSpace, relabel
 from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.linear.inputs import checked_count
 from multitudes.scores.calibrated import Calibrated, CalibrationConfig, CalibrationReport
 from multitudes.types import Predictions
 
@@ -15,12 +14,6 @@ if TYPE_CHECKING:
     from multitudes.tagger.tagger import Tag
 
 Kind = Literal["scores", "probabilities", "sets"]
-
-
-def check_top_k(top_k: int) -> None:
-    """Refuse what is no number of labels."""
-    if isinstance(top_k, bool) or not isinstance(top_k, (int, np.integer)) or top_k < 1:
-        raise ConfigError(f"top_k must be a whole number >= 1, got {top_k!r}")
 
 
 class Probabilities:
@@ -172,7 +165,7 @@ class Probabilities:
     def width_of(self, kind: Kind, top_k: int | None = None) -> int:
         """How many labels per instance are needed: sets are made from more than they hold."""
         if top_k is not None:
-            check_top_k(top_k)
+            checked_count(top_k, "top_k")
         if self._generates(kind):
             return len(self.labels_)
         if kind in ("probabilities", "sets"):

@@ -17,6 +17,7 @@ from multitudes.data import Dataset
 from multitudes.errors import DataError, NotFittedError, StoreError
 from multitudes.features.text_buffer import as_texts
 from multitudes.groups.grouped_dataset import groups_to_learn
+from multitudes.linear.inputs import checked_count
 from multitudes.scores.calibrated import Calibrated
 from multitudes.store import State, Storable, build, load, save
 from multitudes.store.folder import check_writable
@@ -29,7 +30,7 @@ from multitudes.tagger.label_lists import label_matrix
 from multitudes.tagger.label_texts import listed_texts
 from multitudes.tagger.learning import Lesson, learn
 from multitudes.tagger.presets import AUTO
-from multitudes.tagger.probabilities import Probabilities, check_top_k
+from multitudes.tagger.probabilities import Probabilities
 from multitudes.tagger.update import Updates
 from multitudes.types import Predictions, Sparse
 
@@ -246,7 +247,7 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
     def predict_ids(self, texts: Any, *, top_k: int = 5) -> Predictions:
         """The best label ids of each text (or row of X), with scores."""
         self._check_fitted()
-        check_top_k(top_k)
+        checked_count(top_k, "top_k")
         inputs = self._checked_inputs(texts)
         n = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
         if n <= BATCH:

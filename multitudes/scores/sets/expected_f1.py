@@ -8,10 +8,10 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.errors import ConfigError, DataError
 from multitudes.scores.outcomes import Mask, Outcomes, check_numbers, outcomes
 from multitudes.scores.selection import keep
-from multitudes.scores.sets.objective import Metric, best_threshold, check_aim, f1_of
+from multitudes.scores.sets.objective import Metric, best_threshold, check_aim, check_fitted, f1_of
 from multitudes.store.state import State
 from multitudes.types import IntArray, Predictions, Sparse
 
@@ -106,18 +106,18 @@ class ExpectedF1:
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Only the labels of each instance's set, best first."""
-        self._check_fitted()
+        check_fitted(self, "tilt_")
         sizes, values = self._sizes(predictions, self.tilt_)
         return keep(predictions, self._taken(sizes, values, self.least_, predictions.top_k))
 
     def expected(self, predictions: Predictions) -> Values:
         """The F1 (n_instances,) of the best size of each set, tilt included."""
-        self._check_fitted()
+        check_fitted(self, "tilt_")
         return self._sizes(predictions, self.tilt_)[1]
 
     def to_state(self) -> State:
         """Tilt, least promise and unlisted labels."""
-        self._check_fitted()
+        check_fitted(self, "tilt_")
         return State(
             self.kind,
             {
@@ -145,10 +145,6 @@ class ExpectedF1:
         rule.tilt_, rule.unlisted_ = float(config["tilt"]), float(config["unlisted"])
         rule.least_ = least
         return rule
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "tilt_"):
-            raise NotFittedError("this rule has not been fitted: call fit first")
 
     def _taken(self, sizes: IntArray, values: Values, least: float, top_k: int) -> Mask:
         """Places (n_instances, top_k) of the sets; some may hold no label."""

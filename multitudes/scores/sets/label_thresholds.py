@@ -8,11 +8,18 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.errors import ConfigError, DataError
 from multitudes.scores.outcomes import Outcomes, outcomes
 from multitudes.scores.selection import keep, reaching
 from multitudes.scores.sets.label_pairs import LabelPairs
-from multitudes.scores.sets.objective import Metric, best_threshold, check_aim, f1_of, folds
+from multitudes.scores.sets.objective import (
+    Metric,
+    best_threshold,
+    check_aim,
+    check_fitted,
+    f1_of,
+    folds,
+)
 from multitudes.store.state import State
 from multitudes.types import Predictions, Sparse
 
@@ -76,7 +83,7 @@ class LabelThresholds:
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Only the labels of each instance's set, best first."""
-        self._check_fitted()
+        check_fitted(self, "thresholds_")
         if predictions.n_labels != len(self.thresholds_):
             raise DataError(
                 f"this rule has thresholds of {len(self.thresholds_)} labels, the predictions are "
@@ -86,7 +93,7 @@ class LabelThresholds:
 
     def to_state(self) -> State:
         """The thresholds."""
-        self._check_fitted()
+        check_fitted(self, "thresholds_")
         infinite = np.isinf(self.strength_)
         config = {
             "metric": self.metric,
@@ -105,10 +112,6 @@ class LabelThresholds:
         rule.strength_, rule.common_ = strength, float(config["common"])
         rule.thresholds_ = np.array(state.arrays["thresholds"])
         return rule
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "thresholds_"):
-            raise NotFittedError("this rule has not been fitted: call fit first")
 
     def _learned(self, predictions: Predictions, found: Outcomes) -> _Learned:
         """Own thresholds of all labels."""

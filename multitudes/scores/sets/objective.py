@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, NotFittedError
 from multitudes.scores.outcomes import Mask, Outcomes
 from multitudes.types import IntArray
 
@@ -21,6 +21,12 @@ def check_aim(metric: str, min_size: int) -> None:
         raise ConfigError(f"min_size must be a whole number >= 0, got {min_size!r}")
     if metric not in get_args(Metric):
         raise ConfigError(f"metric must be one of {list(get_args(Metric))}, got {metric!r}")
+
+
+def check_fitted(rule: object, learned: str) -> None:
+    """Refuse a rule without the attribute that `fit` gives it."""
+    if not hasattr(rule, learned):
+        raise NotFittedError("this rule has not been fitted: call fit first")
 
 
 def f1_of(taken: Mask, found: Outcomes, metric: Metric) -> float:

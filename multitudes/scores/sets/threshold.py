@@ -6,10 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from multitudes.errors import NotFittedError
 from multitudes.scores.outcomes import outcomes
 from multitudes.scores.selection import keep, reaching
-from multitudes.scores.sets.objective import Metric, best_threshold, check_aim
+from multitudes.scores.sets.objective import Metric, best_threshold, check_aim, check_fitted
 from multitudes.store.state import State
 from multitudes.types import Predictions, Sparse
 
@@ -59,13 +58,13 @@ class GlobalThreshold:
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Only the labels of each instance's set, best first."""
-        self._check_fitted()
+        check_fitted(self, "threshold_")
         threshold = np.float64(self.threshold_)
         return keep(predictions, reaching(predictions, threshold, min_size=self.min_size))
 
     def to_state(self) -> State:
         """The threshold."""
-        self._check_fitted()
+        check_fitted(self, "threshold_")
         return State(
             self.kind,
             {"metric": self.metric, "min_size": self.min_size, "threshold": self.threshold_},
@@ -77,7 +76,3 @@ class GlobalThreshold:
         rule = cls(metric=state.config["metric"], min_size=state.config["min_size"])
         rule.threshold_ = float(state.config["threshold"])
         return rule
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "threshold_"):
-            raise NotFittedError("this rule has not been fitted: call fit first")

@@ -73,20 +73,19 @@ def choose_scheme(
     average = float(counts.mean())
     above = float((counts > average).mean())
     low, high = 0.5 - NEARLY_EQUAL, 0.5 + NEARLY_EQUAL
-    found = f"{above:.1%} of the instances have more labels than the average of {average:.2f}"
-    if above < low:
-        return SchemeChoice(
-            FIRST_N, f"assignment scheme {FIRST_N!r}: {found}, which is less than {low:.0%}"
-        )
-    if above > high:
-        return SchemeChoice(
-            ALL, f"assignment scheme {ALL!r}: {found}, which is more than {high:.0%}"
-        )
     few = average < FEW_LABELS * counts.max()
-    chosen = FIRST_N if few else ALL
+    if above < low:
+        chosen, why = FIRST_N, f"which is less than {low:.0%}"
+    elif above > high:
+        chosen, why = ALL, f"which is more than {high:.0%}"
+    else:
+        chosen = FIRST_N if few else ALL
+        why = (
+            f"about half of them; the average is {'less' if few else 'not less'} than "
+            f"{FEW_LABELS:.0%} of the largest number, {counts.max()}"
+        )
     return SchemeChoice(
         chosen,
-        f"assignment scheme {chosen!r}: {found}, about half of them; the average is "
-        f"{'less' if few else 'not less'} than {FEW_LABELS:.0%} of the largest number, "
-        f"{counts.max()}",
+        f"assignment scheme {chosen!r}: {above:.1%} of the instances have more labels than the "
+        f"average of {average:.2f}, {why}",
     )
