@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from multitudes.disentangle.assignment import assign, default_cluster_cap, ranked_counts
 from multitudes.disentangle.objective import tp_bound
 from multitudes.disentangle.sense_learning import learn_senses
-from multitudes.disentangle.sense_notes import SenseNotes
-from multitudes.disentangle.senses import Sense, senses_of
+from multitudes.disentangle.senses import Sense, SenseNotes, senses_of
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.labels import LabelTree, build_tree
 from multitudes.linear.explanation import Explanation
@@ -198,10 +197,10 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         """Precision at 1 on (X, Y)."""
         return precision_at_k(self.predict(X, top_k=1), Y, k=1)
 
-    def explain(self, x: Any, label: int) -> list[Explanation]:
-        """Why a label got its score in each tree; of several copies, the best one's path."""
+    def explain(self, x: Any, label: int) -> Explanation:
+        """Why a label got its score, tree by tree; of several copies, the best one's path."""
         self._check_fitted()
-        return [model.explain(x, label) for model in self.models_]
+        return Explanation.of_trees([model.explain(x, label) for model in self.models_])
 
     def senses(self, label: int) -> list[Sense]:
         """The senses of a label, one for each of its leaves: its words, neighbors and examples."""

@@ -139,10 +139,10 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         """Precision at 1 on (X, Y): what GridSearchCV takes where it is told nothing else."""
         return precision_at_k(self.predict(X, top_k=1), Y, k=1)
 
-    def explain(self, x: Any, label: int) -> list[Explanation]:
-        """Why a label got its score in each tree; see `XRLinear.explain`."""
+    def explain(self, x: Any, label: int) -> Explanation:
+        """Why a label got its score, tree by tree; see `XRLinear.explain`."""
         self._check_fitted()
-        return [tree.explain(x, label) for tree in self.trees_]
+        return Explanation.of_trees([tree.explain(x, label) for tree in self.trees_])
 
     def partial_fit(self, X: Any, Y: Sparse) -> Self:
         """Learn from further instances; see `XRLinear.partial_fit`."""
