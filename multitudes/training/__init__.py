@@ -1,5 +1,6 @@
 """Training of torch models: one loop for all of them."""
 
+import multitudes.deep  # noqa: F401  before torch
 from multitudes.training.batches import Batches
 from multitudes.training.checkpoint import Checkpoint
 from multitudes.training.device import choose_device
