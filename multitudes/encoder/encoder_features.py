@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.deep.processor import checked_precision
+from multitudes.deep.training import choose_device
 from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.encoding import Precision
@@ -21,7 +22,6 @@ from multitudes.errors import ConfigError, NotFittedError, StoreError
 from multitudes.features.text_buffer import as_texts
 from multitudes.store import State, read_manifest, read_state
 from multitudes.store.manifest import MANIFEST
-from multitudes.training import choose_device
 
 KIND = "encoder-features"
 

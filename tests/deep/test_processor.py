@@ -330,10 +330,10 @@ sys.meta_path.insert(0, Watch())
 """
 ENTRIES = [
     "import multitudes.encoder",
-    "import multitudes.encoder.texts.tokens",
+    "import multitudes.deep.texts.tokens",
     "import multitudes.seq2set",
-    "import multitudes.training",
-    "import multitudes.training.threads",
+    "import multitudes.deep.training",
+    "import multitudes.deep.training.threads",
     "import multitudes.groups.miml",
     "from multitudes import Prime",
     "from multitudes import OTSeq2Set",

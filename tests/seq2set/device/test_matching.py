@@ -10,7 +10,7 @@ from tests.triton_kernels import compile_for_a_gpu, run_interpreted
 CHECK = """
 import numpy as np
 import torch
-from multitudes.seq2set.device.matching import match_on_device
+from multitudes.deep.ops.matching import match_on_device
 from multitudes.seq2set.losses.matching import Matcher
 
 rng = np.random.default_rng(0)
@@ -21,7 +21,7 @@ for n, n_steps, width in [(8, 7, 4), (6, 5, 5), (2, 1, 1), (0, 3, 2), (2, 3, 0),
     n_targets[:2] = [width, 0][: n]
     tensors = torch.from_numpy(gain), torch.from_numpy(n_targets)
     for scheme in ("all", "first-n"):
-        expected = Matcher(scheme, n_threads=1).start(*tensors).steps()
+        expected = Matcher(scheme, n_jobs=1).start(*tensors).steps()
         found = match_on_device(*tensors, first_only=scheme == "first-n")
         assert torch.equal(found, expected), (n, n_steps, width, scheme)
 
@@ -43,7 +43,7 @@ def test_the_kernel_matches_as_the_cpu_does_ties_included():
 
 @pytest.mark.parametrize("first_only", [False, True])
 def test_the_kernel_compiles_for_a_gpu(first_only):
-    from multitudes.seq2set.device.matching import _match_kernel
+    from multitudes.deep.ops.matching import _match_kernel
 
     types = {
         "gain": "*fp32",

@@ -9,7 +9,7 @@ from tests.triton_kernels import compile_for_a_gpu, run_interpreted
 
 CHECK = """
 import torch
-from multitudes.seq2set.device.transport import fits, plans_on_device
+from multitudes.deep.ops.transport import fits, plans_on_device
 from multitudes.seq2set.losses.ipot import transport_plans
 
 torch.manual_seed(0)
@@ -28,7 +28,7 @@ assert fits(57, 57) and not fits(200, 200)
 
 DISTANCES = """
 import torch
-from multitudes.seq2set.device.transport import distances_on_device
+from multitudes.deep.ops.transport import distances_on_device
 from multitudes.seq2set.losses.loss_config import SetLossConfig
 from multitudes.seq2set.losses.transport import transport_distances
 
@@ -64,7 +64,7 @@ def test_distances_and_their_gradients_are_those_of_tensor_operations():
 
 
 def test_the_kernels_compile_for_a_gpu():
-    from multitudes.seq2set.device.transport import _distance_kernel, _plan_kernel
+    from multitudes.deep.ops.transport import _distance_kernel, _plan_kernel
 
     types = {"cost": "*fp32", "row_mask": "*i1", "column_mask": "*i1", "plans": "*fp32"}
     sizes = {
