@@ -65,8 +65,8 @@ def put_on_device(
 ) -> StepInput:
     """A batch with its texts, on its way to the device; the host does not wait for it.
 
-    What can be drawn before the step is drawn here, which a thread does beside training; `random_state` is
-    the step's own.
+    What can be drawn before the step is drawn here, which a thread does beside training;
+    `random_state` is the step's own.
     """
     rows = joined(instance_tokens.take(batch.instances), label_tokens.take(batch.labels))
     on_gpu = device.type == "cuda"

@@ -75,7 +75,8 @@ def train_children(
         solve(
             begin, finish, local, value, square, weight, mask, yes, no, *options,
             bias, np.float32(solver.epsilon), solver.max_epochs,
-            np.int32((1 << count) - 1), scrambled(random_state + first), n_local, w[block], alpha, order,
+            np.int32((1 << count) - 1), scrambled(random_state + first), n_local, w[block],
+            alpha, order,
             *width_option,
         )  # fmt: skip
     if firmness is not None:

@@ -232,8 +232,8 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             levels = refit_clusters(
                 self.tree_, self.levels_, X, Y,
-                solver=self.solver or SolverConfig(), weights=self.weights, random_state=self.random_state,
-                team=team,
+                solver=self.solver or SolverConfig(), weights=self.weights,
+                random_state=self.random_state, team=team,
             )  # fmt: skip
         self._set_learned(self.tree_, levels, self.n_features_in_)
         return self

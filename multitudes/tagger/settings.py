@@ -165,7 +165,9 @@ def _settings(estimator: Any, *, wrapped: bool) -> Iterator[tuple[str, Setting]]
 def _estimators_in(value: Any) -> list[Any]:
     """The estimators that a parameter holds: itself, or a list of them."""
     values = value if isinstance(value, (list, tuple)) else [value]
-    return [one for one in values if hasattr(one, "get_params") and not isinstance(one, type)]
+    return [
+        one for one in values if hasattr(one, "get_params") and not isinstance(one, type | Config)
+    ]
 
 
 def _can_be_plain(kinds: Sequence[Any]) -> bool:

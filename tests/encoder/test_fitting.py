@@ -92,7 +92,7 @@ def test_a_finished_training_comes_back_until_its_folder_is_removed(tmp_path, mo
     ("changes", "name"),
     [
         ({"loss": LossConfig(gamma_max=0.4)}, "loss.gamma_max"),
-        ({"random_state": 5}, "training.seed"),
+        ({"random_state": 5}, "training.random_state"),
         ({"prototypes": PrototypeConfig(momentum=0.5)}, "prototypes.momentum"),
         ({"backbone": BackboneConfig(**{**SMALL.to_dict(), "pooling": "cls"})}, "backbone.pooling"),
     ],

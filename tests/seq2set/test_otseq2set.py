@@ -343,7 +343,7 @@ def test_unknown_preset():
 
 def test_another_seed_of_the_training_is_refused():
     training = Seq2SetTraining(random_state=5)
-    with pytest.raises(ConfigError, match="training.seed is 5, but the model's own seed is 0"):
+    with pytest.raises(ConfigError, match="training.random_state is 5, but the model's own is 0"):
         OTSeq2Set(training=training).fit(["a cat"], sp.csr_array([[1]]))
     assert OTSeq2Set(training=training, random_state=5)._config().training.random_state == 5
 

@@ -94,7 +94,7 @@ def test_every_setting_is_described():
     rows = describe_group_settings()
     names = [name for name, _, _ in rows]
     assert {"groups.n_steps", "groups.step", "groups.rounds"} <= set(names)
-    assert not {"groups.model", "groups.seed", "groups.n_jobs"} & set(names)
+    assert not {"groups.model", "groups.random_state", "groups.n_jobs"} & set(names)
     assert [name for name, _, sentence in rows if not sentence] == []
     values = {name: value for name, value, _ in rows}
     assert (values["groups.n_steps"], values["groups.contrast"]) == ("auto", True)

@@ -259,8 +259,8 @@ def test_what_does_not_go_with_an_encoder():
         Tagger("prime", settings={"training.epoch": 2}).check()
     with pytest.raises(ConfigError, match="no setting 'epochs': .* or 'training.epochs'"):
         Tagger("prime", settings={"epochs": 2}).check()
-    with pytest.raises(ConfigError, match="no setting 'training.seed'"):
-        Tagger("prime", settings={"training.seed": 2}).check()
+    with pytest.raises(ConfigError, match="no setting 'training.random_state'"):
+        Tagger("prime", settings={"training.random_state": 2}).check()
 
 
 def test_features_are_no_texts():

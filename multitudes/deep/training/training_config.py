@@ -62,7 +62,8 @@ class TrainingConfig(Config):
         """The same with the seed of the model that is trained; another one here is refused."""
         if self.random_state not in (0, random_state):
             raise ConfigError(
-                f"training.seed is {self.random_state}, but the model's own seed is {random_state}, which goes for "
-                f"its training too: set random_state={self.random_state} of the model, and none of its training"
+                f"training.random_state is {self.random_state}, but the model's own is "
+                f"{random_state}, which goes for its training too: set "
+                f"random_state={self.random_state} of the model, and none of its training"
             )
         return replace(self, random_state=random_state)

@@ -16,7 +16,7 @@ from multitudes.store import read_manifest
 
 from .problems import PER_EPOCH, Problem
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EVERY_BATCH = {"checkpoint_minutes": 0, "log_every": 1}  # a checkpoint after every step
 
 # Trains in a process of its own, which is killed in the middle of a step of the second epoch.
@@ -154,7 +154,7 @@ def test_files_of_somebody_else_survive_clearing(tmp_path):
     [
         ({"learning_rate": 0.5}, r"training.learning_rate \(0.01 there, 0.5 now\)"),
         ({"epochs": 4}, r"training.epochs \(3 there, 4 now\)"),
-        ({"random_state": 3}, r"training.seed \(0 there, 3 now\)"),
+        ({"random_state": 3}, r"training.random_state \(0 there, 3 now\)"),
     ],
 )
 def test_other_settings_are_refused_by_name(tmp_path, settings, difference):

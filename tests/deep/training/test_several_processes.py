@@ -13,7 +13,7 @@ from multitudes.deep.training import Batches, TrainingConfig, train
 
 from .several_processes import BATCH, N_INSTANCES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

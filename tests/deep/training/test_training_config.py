@@ -9,7 +9,7 @@ from multitudes.deep.training import TrainingConfig, train
 from multitudes.deep.training.run import NOT_IN_RESULT
 from multitudes.errors import ConfigError
 
-PAGE = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "training.md").read_text()
 
 
 def test_the_page_has_every_setting_with_its_default():
