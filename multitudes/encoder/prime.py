@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
@@ -49,6 +48,7 @@ from multitudes.encoder.text_inputs import (
 )
 from multitudes.encoder.validation import Validation
 from multitudes.errors import DataError, NotFittedError
+from multitudes.estimator import Estimator
 from multitudes.store import State
 from multitudes.types import FloatArray, Predictions, Sparse
 from multitudes.validation import checked_label, checked_labels
@@ -56,7 +56,7 @@ from multitudes.validation import checked_label, checked_labels
 PLAIN = ("classifier", "keep_instances", "precision", "random_state", "verbose")
 
 
-class Prime(BaseEstimator):  # type: ignore[misc]
+class Prime(Estimator):
     """A text encoder with label prototypes, trained together (PRIME).
 
     Instances and labels are texts. One encoder embeds both; a label's prototype also takes in the
@@ -112,18 +112,23 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     Margin Loss, NAACL 2025.
     """
 
+    reads_texts: ClassVar[bool] = True
+    needs_label_texts: ClassVar[bool] = True
+    trains_in_epochs: ClassVar[bool] = True
+
     _precision: str | None = None  # set by `to`, instead of `precision`
 
     def __init__(
         self,
-        backbone: BackboneConfig | None = None,
-        prototypes: PrototypeConfig | None = None,
-        loss: LossConfig | None = None,
-        sampler: SamplerConfig | None = None,
-        training: TrainingConfig | None = None,
-        index: IndexConfig | None = None,
+        *,
+        backbone: BackboneConfig = BackboneConfig(),
+        prototypes: PrototypeConfig = PrototypeConfig(),
+        loss: LossConfig = LossConfig(),
+        sampler: SamplerConfig = SamplerConfig(),
+        training: TrainingConfig = TrainingConfig(),
+        index: IndexConfig = IndexConfig(),
         classifier: bool = False,
-        classifier_settings: ClassifierConfig | None = None,
+        classifier_settings: ClassifierConfig = ClassifierConfig(),
         keep_instances: bool = False,
         precision: str = "auto",
         random_state: int = 0,

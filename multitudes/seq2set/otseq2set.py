@@ -7,11 +7,10 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Self, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
@@ -20,6 +19,7 @@ from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import TrainingConfig, choose_device
 from multitudes.encoder.text_inputs import checked_label_texts, checked_validation
 from multitudes.errors import ConfigError, NotFittedError
+from multitudes.estimator import Estimator
 from multitudes.features.text_buffer import as_texts
 from multitudes.seq2set.fitting import FitConfig, TrainingTexts, fit_network
 from multitudes.seq2set.generation.decoding_config import DecodingConfig
@@ -43,7 +43,7 @@ from multitudes.validation import checked_count, checked_labels
 ORDERS = ("id", "frequent")
 
 
-class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
+class OTSeq2Set(Estimator):
     """Generates label sets, trained with matching and optimal transport (OTSeq2Set).
 
     A recurrent encoder reads the words of a text; a recurrent decoder names one label after the
@@ -101,14 +101,19 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
     Multi-label Text Classification, EMNLP 2022.
     """
 
+    reads_texts: ClassVar[bool] = True
+    needs_label_texts: ClassVar[bool] = False
+    trains_in_epochs: ClassVar[bool] = True
+
     def __init__(
         self,
-        words: WordsConfig | None = None,
-        network: NetworkConfig | None = None,
-        loss: SetLossConfig | None = None,
-        batches: BatchConfig | None = None,
-        decoding: DecodingConfig | None = None,
-        training: Seq2SetTraining | None = None,
+        *,
+        words: WordsConfig = WordsConfig(),
+        network: NetworkConfig = NetworkConfig(),
+        loss: SetLossConfig = SetLossConfig(),
+        batches: BatchConfig = BatchConfig(),
+        decoding: DecodingConfig = DecodingConfig(),
+        training: Seq2SetTraining = Seq2SetTraining(),
         objective: Objective = "set",
         order: str = "id",
         random_state: int = 0,

@@ -1,6 +1,6 @@
 """Tagger: texts in, label names out; what the command line and the server hold.
 
-Names load on first use: the presets are needed for help texts, the rest only for work.
+Names load on first use: help texts need little of it, the rest is needed only for work.
 """
 
 from __future__ import annotations
@@ -9,44 +9,34 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from multitudes.tagger.alignment import Aligned, align
-    from multitudes.tagger.batches import evaluate_on, predict_batches, predict_to
-    from multitudes.tagger.prediction_files import PredictionFile, read_prediction_file
-    from multitudes.tagger.presets import PRESETS, Preset, choose
-    from multitudes.tagger.senses import AmbiguousLabel, WordSense
+    from multitudes.tagger.datasets import evaluate_on, predict_batches, predict_tags, predict_to
+    from multitudes.tagger.group_report import GroupReport
+    from multitudes.tagger.prediction import Kind, Tag
+    from multitudes.tagger.presets import choose
     from multitudes.tagger.settings import describe_settings, parse_settings
-    from multitudes.tagger.tagger import Tag, Tagger
-    from multitudes.tagger.word_explanation import WordExplanation
+    from multitudes.tagger.tagger import Tagger
 
 __all__ = [
-    "PRESETS",
-    "Aligned",
-    "AmbiguousLabel",
-    "PredictionFile",
-    "Preset",
+    "GroupReport",
+    "Kind",
     "Tag",
     "Tagger",
-    "WordExplanation",
-    "WordSense",
-    "align",
     "choose",
     "describe_settings",
     "evaluate_on",
     "parse_settings",
     "predict_batches",
+    "predict_tags",
     "predict_to",
-    "read_prediction_file",
 ]
 
 _HOMES = {
-    "alignment": ("Aligned", "align"),
-    "batches": ("evaluate_on", "predict_batches", "predict_to"),
-    "prediction_files": ("PredictionFile", "read_prediction_file"),
-    "presets": ("PRESETS", "Preset", "choose"),
-    "senses": ("AmbiguousLabel", "WordSense"),
+    "datasets": ("evaluate_on", "predict_batches", "predict_tags", "predict_to"),
+    "group_report": ("GroupReport",),
+    "prediction": ("Kind", "Tag"),
+    "presets": ("choose",),
     "settings": ("describe_settings", "parse_settings"),
-    "tagger": ("Tag", "Tagger"),
-    "word_explanation": ("WordExplanation",),
+    "tagger": ("Tagger",),
 }
 
 

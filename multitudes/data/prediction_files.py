@@ -7,7 +7,7 @@
 
 An instance is known by its uid, or by its row where the data has no uids. What other programs
 write is read too: lines whose labels are plain names or ids, (label, score) pairs, a SciPy
-``.npz`` of scores (n_instances, n_labels), and any format `multitudes.data.read` knows, whose
+``.npz`` of scores (n_instances, n_labels), and any format of `multitudes.data`, whose
 labels then count as a set without order.
 """
 
@@ -25,9 +25,9 @@ import numpy.typing as npt
 import orjson
 import scipy.sparse as sp
 
-from multitudes import data
 from multitudes.data.compression import open_bytes
 from multitudes.data.lines import line_blocks
+from multitudes.data.read import read
 from multitudes.data.report import ErrorLog
 from multitudes.errors import DataError
 from multitudes.types import FloatArray, LabelArray
@@ -178,7 +178,7 @@ def _read_npz(path: Path) -> PredictionFile:
 
 
 def _from_dataset(path: Path, format: str | None) -> PredictionFile:
-    dataset = data.read(path, format=format)
+    dataset = read(path, format=format)
     names = dataset.label_names
     return PredictionFile(
         path,
