@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from multitudes import Dataset, Tagger, catalogue
 from multitudes.errors import ConfigError
 from multitudes.server import Limits, make_app
+from multitudes.tagger import predict_tags
 
 TEXTS = ["a leather belt", "a silver spoon"]
 
