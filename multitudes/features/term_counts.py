@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from multitudes.features.text_buffer import character_classes, text_chunks
 from multitudes.features.vocabulary import Vocabulary, empty_table, grown, merged
-from multitudes.kernels import terms as kernels
-from multitudes.kernels.terms import HASH, INSERT, LOOKUP, TermTable
+from multitudes.kernels.text import terms as kernels
+from multitudes.kernels.text.terms import HASH, INSERT, LOOKUP, TermTable
 from multitudes.progress import Task, track
 
 MIN_TEXTS_PER_THREAD = 2000

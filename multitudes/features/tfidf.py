@@ -17,7 +17,7 @@ from multitudes.features.text_buffer import as_texts
 from multitudes.features.tfidf_config import TfidfConfig
 from multitudes.features.vocabulary import Vocabulary
 from multitudes.features.weighting import normalized, side_by_side, stacked, weighted
-from multitudes.kernels import term_weights as kernels
+from multitudes.kernels.text import term_weights as kernels
 from multitudes.progress import Task
 from multitudes.store.state import State
 from multitudes.types import FloatArray

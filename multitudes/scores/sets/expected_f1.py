@@ -166,7 +166,7 @@ class ExpectedF1:
 
     def _sizes(self, predictions: Predictions, tilt: float) -> tuple[IntArray, Values]:
         """(number of labels to take, expected F1), each (n_instances,)."""
-        from multitudes.kernels.set_sizes import best_sizes  # loads numba
+        from multitudes.kernels.scores import best_sizes  # loads numba
 
         p = tilted(_probabilities(predictions), tilt)
         n, width = p.shape

@@ -70,7 +70,7 @@ class LabelPairs:
         maximum: then every label is a problem of its own, and F follows from the cuts
         (Dinkelbach 1967). The mean over instances has no such form: labels take turns.
         """
-        from multitudes.kernels.set_sizes import cut_labels  # loads numba
+        from multitudes.kernels.scores import cut_labels  # loads numba
 
         cuts = first_cuts.copy()
         counts = np.diff(self.starts)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy.stats import poisson
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.kernels import reference_sets
 from multitudes.metrics import set_scores
 from multitudes.scores.sets import ExpectedF1, GlobalThreshold
 from multitudes.scores.sets.expected_f1 import mean_inverse, tilted
 from multitudes.types import Predictions
+from tests.kernels.twins import sets as reference
 
 from ..problems import drawn, partly_labeled
 
@@ -35,9 +35,9 @@ def test_sets_are_the_best_over_all_outcomes(p, unlisted, empty):
     chances = poisson.pmf(np.arange(40), unlisted).tolist()
     rule = fitted(unlisted, empty=empty)
     size = int((rule.apply(predictions).labels >= 0).sum())
-    best = reference_sets.best_size(p, chances, empty)[1]
+    best = reference.best_size(p, chances, empty)[1]
     assert rule.expected(predictions)[0] == pytest.approx(best, abs=1e-9)
-    assert reference_sets.expected_f1(p, size, chances, empty) == pytest.approx(best, abs=1e-9)
+    assert reference.expected_f1(p, size, chances, empty) == pytest.approx(best, abs=1e-9)
 
 
 def test_expected_f1_is_what_comes_out():
