@@ -14,13 +14,13 @@ from multitudes.disentangle import Disentangled
 from multitudes.features import TfidfFeatures
 from multitudes.linear import XRLinear
 from multitudes.metrics import set_scores
-from multitudes.scores.calibrated import RULES
-from multitudes.scores.calibration import (
+from multitudes.scores import (
+    GlobalThreshold,
     IsotonicCalibration,
     TemperatureCalibration,
     reliability,
 )
-from multitudes.scores.sets import GlobalThreshold
+from multitudes.scores.calibrated import RULES
 from multitudes.types import Predictions, Sparse
 
 AVERAGES = ("micro", "macro", "example")

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from scipy.special import logit
 
 from multitudes.errors import DataError, NotFittedError
-from multitudes.scores.calibration import (
+from multitudes.scores import (
     IsotonicCalibration,
     TemperatureCalibration,
     reliability,
 )
 from multitudes.types import Predictions
 
-from ..problems import drawn, small_problems
+from .problems import drawn, small_problems
 
 BOTH = [IsotonicCalibration, TemperatureCalibration]
 

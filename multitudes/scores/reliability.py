@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import ConfigError
-from multitudes.scores.outcomes import outcomes
-from multitudes.types import Predictions, Sparse
+from multitudes.scores.outcomes import Truth, outcomes
+from multitudes.types import Predictions
 
 Values = npt.NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class Reliability:
         return float(np.average(np.abs(self.predicted - self.observed), weights=self.counts))
 
 
-def reliability(predictions: Predictions, truth: Sparse, *, n_bins: int = 15) -> Reliability:
+def reliability(predictions: Predictions, truth: Truth, *, n_bins: int = 15) -> Reliability:
     """How far scores taken as probabilities agree with what is true.
 
     Only listed labels are looked at, and of those an instance has many that nobody would give it:
@@ -46,7 +46,7 @@ def reliability(predictions: Predictions, truth: Sparse, *, n_bins: int = 15) ->
     ----------
     predictions : Predictions
         Scores below 0 count as 0, above 1 as 1.
-    truth : CSR (n_instances, n_labels)
+    truth : sparse or dense 0/1 matrix (n_instances, n_labels)
     n_bins : int
         Bins of equal mass; equal scores share a bin, so there may be fewer.
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.scores.outcomes import Outcomes
-from multitudes.scores.sets.objective import Metric
+from multitudes.scores.set_f1 import Metric
 from multitudes.types import IntArray, Predictions
 
 MAX_PASSES = 10  # over all labels; three or four change anything

@@ -10,12 +10,12 @@ from scipy.stats import poisson
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.metrics import set_scores
-from multitudes.scores.sets import ExpectedF1, GlobalThreshold
-from multitudes.scores.sets.expected_f1 import mean_inverse, tilted
+from multitudes.scores import ExpectedF1, GlobalThreshold
+from multitudes.scores.expected_f1 import mean_inverse, tilted
 from multitudes.types import Predictions
 from tests.kernels.twins import sets as reference
 
-from ..problems import drawn, partly_labeled
+from .problems import drawn, partly_labeled
 
 
 def fitted(unlisted=0.0, tilt=0.0, empty=0.0):

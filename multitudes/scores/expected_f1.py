@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.scores.outcomes import Mask, Outcomes, check_numbers, outcomes
-from multitudes.scores.selection import keep
-from multitudes.scores.sets.objective import Metric, best_threshold, check_aim, check_fitted, f1_of
+from multitudes.scores.filtering import keep
+from multitudes.scores.outcomes import Mask, Outcomes, Truth, check_numbers, outcomes
+from multitudes.scores.set_f1 import Metric, best_threshold, check_aim, check_fitted, f1_of
 from multitudes.store.state import State
-from multitudes.types import IntArray, Predictions, Sparse
+from multitudes.types import IntArray, Predictions
 
 Values: TypeAlias = npt.NDArray[np.float64]
 TILTS = tuple(step / 4 for step in sorted(range(-8, 9), key=abs))
@@ -39,13 +39,13 @@ class ExpectedF1:
         What F1 counts for an instance that neither has nor gets a label: 0, as in
         `multitudes.metrics.set_scores`, or 1.
     tilt : float, optional
-        Added to the log odds of every label; 0 trusts the probabilities. Where absent, the best
-        of -2 to 2.
+        Added to the log odds of every label; 0 trusts the probabilities. Defaults to the
+        best of -2 to 2.
     least : float, optional
-        Expected F1 below which an instance gets no label. Where absent, the best; for example-based
+        Expected F1 below which an instance gets no label. Defaults to the best; for example-based
         F1, which counts a rightly empty set as 0, the largest that loses at most 0.1 points.
     min_size : int
-        So many labels an instance gets in any case, as far as it has candidates.
+        The least number of labels that an instance gets, as far as it has candidates.
 
     Attributes
     ----------
@@ -83,14 +83,14 @@ class ExpectedF1:
         self.least = least
         self.min_size = min_size
 
-    def fit(self, predictions: Predictions, truth: Sparse) -> Self:
+    def fit(self, predictions: Predictions, truth: Truth) -> Self:
         """Learn from probabilities of labeled instances that the model was not trained on.
 
         Parameters
         ----------
         predictions : Predictions
             Scores are probabilities.
-        truth : CSR (n_instances, n_labels)
+        truth : sparse or dense 0/1 matrix (n_instances, n_labels)
         """
         found = outcomes(predictions, truth)
         self.unlisted_ = found.n_unlisted / len(found)

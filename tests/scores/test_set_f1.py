@@ -8,11 +8,11 @@ from hypothesis import given
 
 from multitudes.errors import ConfigError
 from multitudes.metrics import set_scores
+from multitudes.scores.filtering import keep, reaching
 from multitudes.scores.outcomes import outcomes
-from multitudes.scores.selection import keep, reaching
-from multitudes.scores.sets.objective import best_threshold, check_aim, f1_of, folds
+from multitudes.scores.set_f1 import best_threshold, check_aim, f1_of, folds
 
-from ..problems import small_problems
+from .problems import small_problems
 
 METRICS = ["micro", "example"]
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multitudes.errors import ConfigError
-from multitudes.scores.calibration import reliability
-from multitudes.scores.calibration.reliability import binned
+from multitudes.scores import reliability
+from multitudes.scores.reliability import binned
 from multitudes.types import Predictions
 
-from ..problems import drawn
+from .problems import drawn
 
 
 def test_worked_out_by_hand():

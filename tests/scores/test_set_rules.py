@@ -8,9 +8,9 @@ from hypothesis import given, settings
 
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.metrics import set_scores
-from multitudes.scores.sets import ExpectedF1, GlobalThreshold, LabelThresholds
+from multitudes.scores import ExpectedF1, GlobalThreshold, LabelThresholds
 
-from ..problems import drawn, small_problems
+from .problems import drawn, small_problems
 
 RULES = [GlobalThreshold, LabelThresholds, ExpectedF1]
 METRICS = ["micro", "example"]
