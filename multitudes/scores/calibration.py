@@ -94,7 +94,7 @@ class IsotonicCalibration(_Calibration):
         self.probabilities_ = fitted.y_thresholds_.astype(np.float64)
 
     def _probability(self, scores: Values) -> Values:
-        return np.interp(scores, self.scores_, self.probabilities_)
+        return np.asarray(np.interp(scores, self.scores_, self.probabilities_), np.float64)
 
     def to_state(self) -> State:
         """Return the corners."""

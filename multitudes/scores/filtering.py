@@ -115,7 +115,7 @@ def remove_pairs(
 
 def remove_pairs_from_truth(truth: Truth, pairs: npt.ArrayLike) -> sp.csr_array[Any]:
     """The true labels without the pairs."""
-    Y = truth_matrix(truth).copy()
+    Y: sp.csr_array[Any] = truth_matrix(truth).copy()
     checked = check_pairs(pairs, *Y.shape)
     rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
     n_labels = Y.shape[1]
