@@ -25,11 +25,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.growth_data import long_tailed
 from benchmarks.peers import REQUIREMENTS, version_of
 from benchmarks.report import finish, show
 from benchmarks.timing import cpu_ratio, ratio
-from benchmarks.tree_arena import (
+from benchmarks.trees.arena import (
     KS,
     PARABEL,
     XR_LINEAR,
@@ -38,8 +37,9 @@ from benchmarks.tree_arena import (
     mean_precisions,
     timing_of,
 )
-from benchmarks.tree_data import export, write_matrices
-from benchmarks.trials import OURS, trial
+from benchmarks.trees.data import export, write_matrices
+from benchmarks.trees.long_tailed import long_tailed
+from benchmarks.trees.trials import OURS, trial
 
 BINARY_PEERS = ("omikuji", "napkinxc")
 
@@ -237,7 +237,7 @@ def main() -> None:
     if unknown:
         parser.error(f"no peer {unknown[0]!r}; known: {', '.join(REQUIREMENTS)}")
     results: dict[str, Any] = {
-        "n_jobs": given.threads,
+        "n_threads": given.threads,
         "peers": {peer: version_of(peer) for peer in peers},
         **({} if given.no_jit else compile_times(given.threads)),
         "sets": {},

@@ -1,6 +1,6 @@
 """When does it help to assign labels to the instances of a group? Theorem 1, simulated.
 
-``python -m benchmarks.group_simulation`` draws the data of the paper's appendix B.1 and compares
+``python -m benchmarks.groups.simulation`` draws the data of the paper's appendix B.1 and compares
 three estimators: without assignment, with assignment, and with every instance's label known, by
 which the others' errors are divided. Figure 6 of the paper.
 
@@ -203,7 +203,7 @@ def draw_figure(rows: list[dict[str, Any]], path: Path) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.group_simulation")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.groups.simulation")
     parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--figures", type=Path, help="folder for the PNG file")
     parser.add_argument("--no-store", action="store_true")

@@ -30,6 +30,7 @@ fusions, and k = 2 alone: ``--study-seeds`` and ``--large-fusions`` ask for more
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -37,19 +38,30 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from benchmarks.disentangle_figures import draw
-from benchmarks.disentangle_study import (
+import numpy as np
+
+from benchmarks.disentangle.figures import draw
+from benchmarks.disentangle.study import (
     BASELINE,
+    DISENTANGLED,
     KEPT,
     KS,
     PAPER,
     RANDOM,
     Plan,
+    Run,
+    Runs,
     overlap_name,
     study,
 )
-from benchmarks.disentangle_summary import summary
-from benchmarks.report import finish, show
+from benchmarks.report import (
+    at_least_one,
+    finish,
+    mean_and_margin,
+    show,
+    whole_numbers,
+    with_margin,
+)
 from multitudes.errors import MultitudesError, require
 
 
@@ -57,6 +69,83 @@ def measure(source: Path, plan: Plan) -> dict[str, Any]:
     """One data set, in a process of its own."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return summary(pool.submit(study, source, plan).result())
+
+
+def summary(found: dict[str, Any]) -> dict[str, Any]:
+    """One data set: the headline numbers first, then everything behind them.
+
+    Parameters
+    ----------
+    found : dict
+        What `study.study` returns.
+    """
+    runs, seeds = found["runs"], found["seeds"]
+    settings = {name: setting_summary(own, runs, seeds) for name, own in runs.items()}
+    fusions = [fusion_summary(one) for one in found["fusions"]]
+    gains, random_gains = settings[DISENTANGLED]["gain"], settings[RANDOM]["gain"]
+    return {
+        **{f"p{k}_gain": gain for k, gain in zip(KS, gains, strict=True)},
+        "p5_gain_random": random_gains[KS.index(5)],
+        "train_overhead": overhead(runs, "train_s"),
+        "predict_overhead": overhead(runs, "predict_s"),
+        "train_cpu_overhead": overhead(runs, "train_cpu_s"),
+        "predict_cpu_overhead": overhead(runs, "predict_cpu_s"),
+        **{f"{one['mode']}_gain_rel_p5": one["gain_rel_p5"] for one in fusions if one["k"] == 2},
+        "p5_gain_margin": settings[DISENTANGLED]["gain_margin"][KS.index(5)],
+        "p5_gain_random_margin": settings[RANDOM]["gain_margin"][KS.index(5)],
+        "sizes": found["sizes"],
+        "seconds": found["seconds"],
+        "overlaps": found["overlaps"],
+        "settings": settings,
+        "fusions": fusions,
+    }
+
+
+def setting_summary(own: Sequence[Run], runs: Runs, seeds: int) -> dict[str, Any]:
+    """One setting over its seeds; gains are to the baseline of the same seeds."""
+    p = [run.p for run in own[:seeds]]
+    base = [run.p for run in runs[BASELINE][: len(p)]]
+    gains = [mean_and_margin(column) for column in (np.array(p) - np.array(base)).T.tolist()]
+    return {
+        "seeds": len(p),
+        "p": np.mean(p, axis=0).tolist(),
+        "gain": [mean for mean, _ in gains],
+        "gain_margin": [margin for _, margin in gains],
+        "p_of_seeds": p,
+        "slots": own[0].n_slots,
+        "largest_leaf": max(run.largest_leaf for run in own),
+        "train_s": statistics.median(run.train_s for run in own),
+        "rounds": {
+            key: [getattr(run, key) for run in own]
+            for key in ("train_s", "train_cpu_s", "predict_s", "predict_cpu_s")
+        },
+    }
+
+
+def fusion_summary(one: dict[str, Any]) -> dict[str, Any]:
+    """P@5 on fused labels, and the gain in percent of the baseline's, seed by seed."""
+    base, ours = (list(column) for column in zip(*one["p5"], strict=True))
+    gain, margin = mean_and_margin([100 * (b / a - 1) for a, b in one["p5"]])
+    return {
+        "k": one["k"],
+        "mode": one["mode"],
+        "labels": one["labels"],
+        "seeds": len(base),
+        "p5_baseline": float(np.mean(base)),
+        "p5_overlap": float(np.mean(ours)),
+        "gain_rel_p5": gain,
+        "gain_rel_p5_margin": margin,
+        "p5_of_seeds": one["p5"],
+    }
+
+
+def overhead(runs: Runs, key: str) -> float:
+    """Extra seconds of overlap 2 in units of the baseline's, from medians over rounds."""
+    base, ours = (
+        statistics.median(getattr(run, key) for run in runs[name])
+        for name in (BASELINE, DISENTANGLED)
+    )
+    return float((ours - base) / base)
 
 
 def show_result(name: str, result: dict[str, Any]) -> None:
@@ -98,24 +187,6 @@ def gain_row(name: str, one: dict[str, Any]) -> tuple[str, ...]:
     return (name, *(with_margin(*gain) for gain in gains))
 
 
-def with_margin(value: float, margin: float | None) -> str:
-    """A gain, with its interval where there is one."""
-    return f"{value:+.2f}" + ("" if margin is None else f" +/- {margin:.2f}")
-
-
-def whole_numbers(text: str) -> tuple[int, ...]:
-    """'1,2,3' as numbers of at least 1; '' is none."""
-    numbers = tuple(int(part) for part in text.split(",") if part)
-    if any(number < 1 for number in numbers):
-        raise ValueError(text)
-    return numbers
-
-
-def at_least_one(text: str) -> int:
-    (number,) = whole_numbers(text)
-    return number
-
-
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """What was asked for on the command line."""
     parser = argparse.ArgumentParser(
@@ -148,7 +219,7 @@ def main() -> None:
         rounds=given.rounds,
         n_jobs=given.threads,
     )
-    results: dict[str, Any] = {"n_jobs": given.threads, "sets": {}}
+    results: dict[str, Any] = {"n_threads": given.threads, "sets": {}}
     try:
         if given.figures is not None:
             require("matplotlib", extra="plot")  # not after ten minutes of work

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,24 @@ from multitudes.data import Dataset, ReadOptions, WriteOptions, read
 from multitudes.data.sparse_text import write_sparse_text
 from multitudes.features import TfidfFeatures
 from multitudes.types import Sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Training and test data."""
+
+    X: Sparse
+    Y: Sparse
+    X_test: Sparse
+    Y_test: Sparse
+
+
+def load(source: Path) -> Problem:
+    """Word TF-IDF of texts, or a file's features in rows of length 1."""
+    training = read(source, options=ReadOptions(split="trn"))
+    test = read(source, labels=training, options=ReadOptions(split="tst"))
+    X, X_test = features(training, test)
+    return Problem(X, training.Y, X_test, test.Y)
 
 
 def export(source: Path, folder: Path, *, as_text: bool) -> dict[str, int]:
@@ -29,15 +48,12 @@ def export(source: Path, folder: Path, *, as_text: bool) -> dict[str, int]:
     as_text : bool
         Also write the training data as ``train.txt``, which omikuji needs.
     """
-    training = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=training, options=ReadOptions(split="tst"))
-    X, X_test = features(training, test)
-    write_matrices(folder, X=X, Y=training.Y, X_test=X_test, Y_test=test.Y)
+    problem = load(source)
+    write_matrices(folder, **vars(problem))
     if as_text:
-        write_sparse_text(
-            Dataset(X=X, Y=training.Y), folder / "train.txt", WriteOptions(label_kind="ids")
-        )
-    return sizes(X, training.Y, X_test)
+        options = WriteOptions(label_kind="ids")
+        write_sparse_text(Dataset(X=problem.X, Y=problem.Y), folder / "train.txt", options)
+    return sizes(problem.X, problem.Y, problem.X_test)
 
 
 def features(training: Dataset, test: Dataset) -> tuple[Sparse, Sparse]:

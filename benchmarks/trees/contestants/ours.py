@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tree_contestants.process import (
+from benchmarks.trees.contestants.process import (
     BEAM_WIDTH,
     TOP_K,
     Order,

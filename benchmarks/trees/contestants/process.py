@@ -31,7 +31,7 @@ def serve(**tasks: Callable[[Order], dict[str, Any]]) -> None:
 
 
 def load(folder: str, *names: str) -> list[sp.csr_matrix]:
-    """Matrices as `tree_data.export` wrote them: float32 CSR with sorted indices."""
+    """Matrices as `benchmarks.trees.data.export` wrote them: float32 CSR with sorted indices."""
     return [sp.csr_matrix(sp.load_npz(f"{folder}/{name}.npz")) for name in names]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.tree_contestants.process import load, save_labels, small_problem
-from benchmarks.tree_data import export, unit_rows
+from benchmarks.trees.contestants.process import load, save_labels, small_problem
+from benchmarks.trees.data import export, unit_rows
 
 
 def write_folder(folder: Path) -> None:

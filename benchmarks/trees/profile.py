@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import finish, show
-from benchmarks.tree_data import features
+from benchmarks.trees.data import features
 from multitudes.data import ReadOptions, read
 from multitudes.linear import XRLinear, train_children
 

@@ -1,6 +1,6 @@
-"""How do time and memory of training grow? ``python -m benchmarks.growth``.
+"""How do time and memory of training grow? ``python -m benchmarks.trees.growth``.
 
-Problems with long tails (see `growth_data`), as many instances as labels, one process each. The
+Problems with long tails (see `long_tailed`), as many instances as labels, one process each. The
 exponent is the slope, by least squares, of the logarithm of seconds (or megabytes) over that of
 nnz(X) + nnz(Y). Seconds are those of ``fit``, tree building included. Megabytes are the peak of the
 whole process, of which the exponent leaves out what the process held before any data: Python,
@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.growth_data import long_tailed
 from benchmarks.report import finish, show
-from benchmarks.tree_arena import precisions
-from benchmarks.tree_data import sizes, write_matrices
-from benchmarks.trials import OURS, trial
+from benchmarks.trees.arena import precisions
+from benchmarks.trees.data import sizes, write_matrices
+from benchmarks.trees.long_tailed import long_tailed
+from benchmarks.trees.trials import OURS, trial
 
 MOST = 1.15  # what an exponent may be
 
@@ -86,7 +86,7 @@ def summary(measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.trees.growth", description=__doc__)
     parser.add_argument("--sizes", default="10000,100000,1000000", help="numbers of labels")
     parser.add_argument("--rounds", type=int, default=1, help="runs of each size")
     parser.add_argument("--threads", type=int, default=2)
@@ -111,7 +111,7 @@ def main() -> None:
         ("", "exponent"),
         [(name, "-" if slope is None else f"{slope:.3f}") for name, slope in exponents.items()],
     )
-    finish("growth", {"n_jobs": given.threads, **results}, store=not given.no_store)
+    finish("growth", {"n_threads": given.threads, **results}, store=not given.no_store)
 
 
 if __name__ == "__main__":

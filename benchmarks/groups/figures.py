@@ -1,6 +1,6 @@
 """Figure of `benchmarks.groups`, like the paper's Figure 4, from its own numbers.
 
-``python -m benchmarks.groups_figures --figures DIR`` draws it again from the stored record.
+``python -m benchmarks.groups.figures --figures DIR`` draws it again from the stored record.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import explain, panels_for, saved
-from benchmarks.groups_study import BASELINE, CONTRAST, EAGLE, ORACLE, ROUNDS, START
+from benchmarks.groups.study import BASELINE, CONTRAST, EAGLE, ORACLE, ROUNDS, START
 from benchmarks.report import RESULTS
 
 PANELS = {
@@ -34,7 +34,7 @@ def draw(result: dict[str, Any], folder: Path, *, k: int = 1) -> Path:
     Parameters
     ----------
     result : dict
-        `groups_summary.summary` of a data set.
+        `benchmarks.groups.__main__.summary` of a data set.
     folder : path
         Made where it is missing.
     """
@@ -71,7 +71,7 @@ def behind(setting: dict[str, Any], method: str, place: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.groups_figures")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.groups.figures")
     parser.add_argument("--figures", type=Path, required=True, help="folder for the PNG files")
     given = parser.parse_args()
     record = json.loads((RESULTS / "groups.json").read_text())

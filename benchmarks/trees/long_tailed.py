@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from benchmarks.tree_data import unit_rows
+from benchmarks.trees.data import unit_rows
 
 Ints = npt.NDArray[np.int64]
 

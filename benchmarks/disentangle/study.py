@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,8 +15,8 @@ from typing import Any, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.tree_data import features, sizes
-from multitudes.data import ReadOptions, read
+from benchmarks.timing import stopwatch
+from benchmarks.trees.data import Problem, load, sizes
 from multitudes.disentangle import Disentangled, entangle, random_assignment
 from multitudes.disentangle.entangling import Mode
 from multitudes.labels import pifa
@@ -88,16 +88,6 @@ class Plan:
         return self.fusions if n_instances <= LARGE else self.large_fusions
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Training and test data."""
-
-    X: Sparse
-    Y: Sparse
-    X_test: Sparse
-    Y_test: Sparse
-
-
 @dataclass
 class Run:
     """One trained model: P@1, 3 and 5 in percent, its size, and seconds."""
@@ -135,14 +125,6 @@ def study(source: Path, plan: Plan) -> dict[str, Any]:
         "fusions": fusions,
         "seconds": seconds,
     }
-
-
-def load(source: Path) -> Problem:
-    """Word TF-IDF of texts, or a file's features in rows of length 1."""
-    training = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=training, options=ReadOptions(split="tst"))
-    X, X_test = features(training, test)
-    return Problem(X, training.Y, X_test, test.Y)
 
 
 def warm_up(problem: Problem, plan: Plan) -> None:
@@ -287,13 +269,6 @@ def predict_in_turns(
         name: (statistics.median(w for w, _ in turns), statistics.median(c for _, c in turns))
         for name, turns in times.items()
     }
-
-
-def stopwatch(work: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds by the clock, and CPU seconds of all threads."""
-    start, cpu_start = time.perf_counter(), time.process_time()
-    work()
-    return time.perf_counter() - start, time.process_time() - cpu_start
 
 
 @contextmanager

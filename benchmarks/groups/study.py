@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.disentangle_study import KS, Problem, load, stopwatch
-from benchmarks.tree_contestants.process import matrix_mb, peak_mb, resident_mb
-from benchmarks.tree_data import sizes
+from benchmarks.timing import stopwatch
+from benchmarks.trees.arena import KS
+from benchmarks.trees.contestants.process import matrix_mb, peak_mb, resident_mb
+from benchmarks.trees.data import Problem, load, sizes
 from multitudes.groups import Eagle, impute, spread
 from multitudes.groups.accuracy import imputation_accuracy
 from multitudes.groups.making import clustered_groups, merge_labels, noisy_groups, random_groups

@@ -1,6 +1,6 @@
 """Figures of `benchmarks.disentangle`, like the paper's Figures 2 and 3, from its own numbers.
 
-``python -m benchmarks.disentangle_figures --figures DIR`` draws them again from the stored record.
+``python -m benchmarks.disentangle.figures --figures DIR`` draws them again from the stored record.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.disentangle_study import BASELINE, KS, MODES, OVERLAP, RANDOM, overlap_name
+from benchmarks.disentangle.study import BASELINE, KS, MODES, OVERLAP, RANDOM, overlap_name
 from benchmarks.figures import explain, panels_for, saved
 from benchmarks.report import RESULTS
 
@@ -27,7 +27,7 @@ def draw(sets: dict[str, Any], folder: Path) -> list[Path]:
     Parameters
     ----------
     sets : dict
-        From the name of a data set to its `disentangle_summary.summary`.
+        From the name of a data set to its `benchmarks.disentangle.__main__.summary`.
     folder : path
         Made where it is missing.
     """
@@ -106,7 +106,7 @@ def bars(axes: Any, x: list[float], y: list[float], margins: list[Any], **style:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.disentangle_figures")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.disentangle.figures")
     parser.add_argument("--figures", type=Path, required=True, help="folder for the PNG files")
     given = parser.parse_args()
     record = json.loads((RESULTS / "disentangle.json").read_text())

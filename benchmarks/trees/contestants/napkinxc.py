@@ -9,7 +9,7 @@ from typing import Any
 
 from napkinxc.models import PLT
 
-from benchmarks.tree_contestants.process import (
+from benchmarks.trees.contestants.process import (
     BEAM_WIDTH,
     TOP_K,
     Order,

@@ -1,6 +1,6 @@
 """libpecos: PIFA, balanced hierarchical k-means and XLinearModel, with its own defaults.
 
-Those are the settings of `benchmarks.tree_contestants`. Prediction uses HASH_CHUNKED, its fastest
+Those are the settings of `benchmarks.trees.contestants`. Prediction uses HASH_CHUNKED, its fastest
 layout.
 """
 
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from pecos.xmc import Indexer, LabelEmbeddingFactory
 from pecos.xmc.xlinear.model import XLinearModel
 
-from benchmarks.tree_contestants.process import (
+from benchmarks.trees.contestants.process import (
     BEAM_WIDTH,
     TOP_K,
     Order,

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from omikuji import Model
 from omikuji._libomikuji import ffi, lib
 
-from benchmarks.tree_contestants.process import (
+from benchmarks.trees.contestants.process import (
     BEAM_WIDTH,
     TOP_K,
     Order,

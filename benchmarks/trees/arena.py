@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.timing import Timing
-from benchmarks.trials import trial
+from benchmarks.trees.trials import trial
 from multitudes.metrics import evaluate
 from multitudes.types import Predictions
 
@@ -41,7 +41,7 @@ class Arena:
     Parameters
     ----------
     folder : path
-        Holds the files of `tree_data.export`; models are kept in it as well.
+        Holds the files of `benchmarks.trees.data.export`; models are kept in it as well.
     n_jobs : int
     rounds : int
         Timed runs of each contestant.

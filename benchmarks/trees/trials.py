@@ -1,7 +1,7 @@
 """Trials: one task of one contestant, each in a fresh process.
 
 Where `timing.alternate` keeps processes alive between rounds, a trial gives every run the same
-start and a peak memory of its own. Modules of `benchmarks.tree_contestants` do the work.
+start and a peak memory of its own. Modules of `benchmarks.trees.contestants` do the work.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def trial(
     Parameters
     ----------
     who : str
-        A module of `benchmarks.tree_contestants`: "ours" or a peer.
+        A module of `benchmarks.trees.contestants`: "ours" or a peer.
     task : str
         One of the tasks it serves.
     order : mapping
@@ -54,7 +54,7 @@ def trial(
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
         done = subprocess.run(
-            [str(python), "-m", f"benchmarks.tree_contestants.{who}"],
+            [str(python), "-m", f"benchmarks.trees.contestants.{who}"],
             input=json.dumps({**order, "task": task, "answer": str(answer)}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
