@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.report import finish, show
-from benchmarks.tree_data import features, sizes
+from benchmarks.trees.data import features, sizes
 from multitudes.data import ReadOptions, read
 from multitudes.errors import MultitudesError
 from multitudes.linear import XRLinear
@@ -164,7 +164,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
-    results: dict[str, Any] = {"n_jobs": given.threads, "held_out": HELD_OUT, "sets": {}}
+    results: dict[str, Any] = {"n_threads": given.threads, "held_out": HELD_OUT, "sets": {}}
     try:
         for source in given.data:
             result = measure(

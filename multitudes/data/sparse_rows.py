@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.kernels import sparse_text as kernel
+from multitudes.kernels.text import sparse_text as kernel
 
 
 class SparseRows:

@@ -34,8 +34,8 @@ from multitudes.data.names_beside import NamesBeside, write_names
 from multitudes.data.report import ErrorLog
 from multitudes.data.sparse_rows import SparseRows
 from multitudes.errors import DataError
-from multitudes.kernels import sparse_text as kernel
-from multitudes.kernels.format_lines import format_lines
+from multitudes.kernels.text import sparse_text as kernel
+from multitudes.kernels.text.format_lines import format_lines
 from multitudes.progress import track
 
 BLOCK_BYTES = 1 << 22

@@ -14,9 +14,9 @@ from multitudes import progress
 from multitudes.data.group_counts import GroupCounts
 from multitudes.data.grouping import check_groups
 from multitudes.errors import DataError
-from multitudes.kernels.group_assignment import count_places
+from multitudes.kernels.groups.assignment import count_places
+from multitudes.kernels.sparse import transposed
 from multitudes.kernels.threads import ThreadTeam
-from multitudes.kernels.transposing import transposed
 from multitudes.types import IntArray, LabelArray, Sparse
 
 Result = TypeVar("Result")

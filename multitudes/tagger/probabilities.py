@@ -50,7 +50,7 @@ class Probabilities:
         known = self._labeled(dataset)
         tagger: Any = self
         found = predict_dataset(tagger, known, top_k=config.candidates)
-        self.calibrated_ = Calibrated(config).fit(found, known.Y)
+        self.calibrated_ = Calibrated(config=config).fit(found, known.Y)
         return self
 
     def _labeled(self, dataset: Dataset) -> Dataset:

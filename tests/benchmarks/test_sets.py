@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import sets
-from benchmarks.sets_study import Scored, best_size, every_rule
+from benchmarks.sets import Scored, best_size, every_rule
 from multitudes.data import catalogue
 from multitudes.metrics import set_scores
 from multitudes.types import Predictions

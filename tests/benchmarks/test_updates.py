@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks import updates
-from benchmarks.growth_data import long_tailed
+from benchmarks.trees.long_tailed import long_tailed
 from multitudes.data import Dataset, WriteOptions
 from multitudes.data.sparse_text import write_sparse_text
 from multitudes.types import Predictions

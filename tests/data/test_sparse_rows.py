@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from multitudes.data.sparse_rows import SparseRows, grow, nearest_float32
-from multitudes.kernels import reference
+from tests.kernels.twins import text as reference
 
 LIMITS = np.array([1000, 1000, 0, 1, 1 << 40], np.int64)
 

@@ -8,9 +8,8 @@ from multitudes.data import ReadOptions, read, split
 from multitudes.features import TfidfFeatures
 from multitudes.linear import XRLinear
 from multitudes.metrics import set_scores
+from multitudes.scores import ExpectedF1, GlobalThreshold, LabelThresholds, reliability
 from multitudes.scores.calibrated import CALIBRATIONS
-from multitudes.scores.calibration import reliability
-from multitudes.scores.sets import ExpectedF1, GlobalThreshold, LabelThresholds
 
 pytestmark = pytest.mark.real
 
