@@ -1,4 +1,4 @@
-"""Stage 5, candidates to `Predictions`: what happens to scores before they are evaluated."""
+"""Stage 5, candidates to `Predictions`: filters, calibration to probabilities, label sets."""
 
 from multitudes.scores.calibrated import Calibrated, CalibrationConfig, CalibrationReport
 from multitudes.scores.calibration import IsotonicCalibration, TemperatureCalibration
