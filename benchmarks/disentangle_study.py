@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.tree_data import features, sizes
-from multitudes.data import ReadOptions, read
+from multitudes.data import ReadOptions, read_dataset
 from multitudes.disentangle import Disentangled, entangle, random_assignment
 from multitudes.disentangle.entangling import Mode
 from multitudes.labels import pifa
@@ -139,8 +139,8 @@ def study(source: Path, plan: Plan) -> dict[str, Any]:
 
 def load(source: Path) -> Problem:
     """Word TF-IDF of texts, or a file's features in rows of length 1."""
-    training = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=training, options=ReadOptions(split="tst"))
+    training = read_dataset(source, options=ReadOptions(split="trn"))
+    test = read_dataset(source, labels=training, options=ReadOptions(split="tst"))
     X, X_test = features(training, test)
     return Problem(X, training.Y, X_test, test.Y)
 

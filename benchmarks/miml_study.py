@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
-from multitudes.data.grouping import merge_labels, random_groups
+from multitudes.data.groups import merge_labels, random_groups
 from multitudes.groups.miml import DeepMIML, MIMLTraining
 from multitudes.groups.miml.bags import Bags
 from multitudes.groups.miml.label_embeddings import embeddings_of

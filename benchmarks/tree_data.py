@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.data import Dataset, ReadOptions, WriteOptions, read
-from multitudes.data.sparse_text import write_sparse_text
+from multitudes.data import Dataset, ReadOptions, WriteOptions, read_dataset
+from multitudes.data.formats.sparse_text import write_sparse_text
 from multitudes.features import TfidfFeatures
 from multitudes.types import Sparse
 
@@ -29,8 +29,8 @@ def export(source: Path, folder: Path, *, as_text: bool) -> dict[str, int]:
     as_text : bool
         Also write the training data as ``train.txt``, which omikuji needs.
     """
-    training = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=training, options=ReadOptions(split="tst"))
+    training = read_dataset(source, options=ReadOptions(split="trn"))
+    test = read_dataset(source, labels=training, options=ReadOptions(split="tst"))
     X, X_test = features(training, test)
     write_matrices(folder, X=X, Y=training.Y, X_test=X_test, Y_test=test.Y)
     if as_text:

@@ -13,9 +13,8 @@ from multitudes.version import __version__
 
 _HOMES = {
     "Dataset": "multitudes.data",
-    "read": "multitudes.data",
-    "write": "multitudes.data",
-    "catalogue": "multitudes.data",
+    "read_dataset": "multitudes.data",
+    "write_dataset": "multitudes.data",
     "Predictions": "multitudes.types",
     "LabelTree": "multitudes.labels",
     "XRLinear": "multitudes.linear",

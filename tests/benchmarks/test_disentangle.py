@@ -26,7 +26,7 @@ from benchmarks.disentangle_study import (
 from benchmarks.disentangle_summary import mean_and_margin, summary
 from benchmarks.growth_data import long_tailed
 from multitudes.data import Dataset, WriteOptions
-from multitudes.data.sparse_text import write_sparse_text
+from multitudes.data.formats.sparse_text import write_sparse_text
 
 
 @pytest.fixture

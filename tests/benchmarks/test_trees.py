@@ -15,7 +15,7 @@ from benchmarks import trees
 from benchmarks.growth_data import long_tailed
 from benchmarks.tree_arena import mean_precisions, precisions
 from multitudes.data import Dataset, WriteOptions
-from multitudes.data.sparse_text import write_sparse_text
+from multitudes.data.formats.sparse_text import write_sparse_text
 
 
 @pytest.fixture
