@@ -39,7 +39,7 @@ from sklearn.datasets import load_digits
 
 from benchmarks.figures import saved
 from benchmarks.report import at_least_one, finish, mean_and_margin, show, with_margin
-from multitudes.data.grouping import merge_labels, random_groups
+from multitudes.data.groups import merge_labels, random_groups
 from multitudes.errors import MultitudesError, require
 from multitudes.groups.miml import DeepMIML, MIMLTraining
 from multitudes.groups.miml.bags import Bags

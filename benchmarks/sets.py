@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import finish, show
-from multitudes.data import Dataset, ReadOptions, read, split
+from multitudes.data import Dataset, ReadOptions, read_dataset, split
 from multitudes.disentangle import Disentangled
 from multitudes.errors import MultitudesError
 from multitudes.features import TfidfFeatures
@@ -98,8 +98,8 @@ def models(plan: Plan) -> dict[str, Callable[[], Any]]:
 
 def study(source: Path, plan: Plan) -> dict[str, Any]:
     """All models on one data set."""
-    whole = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=whole, options=ReadOptions(split=plan.test_split))
+    whole = read_dataset(source, options=ReadOptions(split="trn"))
+    test = read_dataset(source, labels=whole, options=ReadOptions(split=plan.test_split))
     train, validation = split(whole, test_size=plan.validation, random_state=plan.random_state)
     tfidf = TfidfFeatures(n_jobs=plan.n_jobs)
     X = tfidf.fit_transform(texts(train))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-
-from multitudes.data import Dataset, ReadOptions, WriteOptions, read
 from multitudes.data.sparse_text import write_sparse_text
+
+from multitudes.data import Dataset, ReadOptions, WriteOptions, read_dataset
 from multitudes.features import TfidfFeatures
 from multitudes.types import Sparse
 
@@ -27,8 +27,8 @@ class Problem:
 
 def load(source: Path) -> Problem:
     """Word TF-IDF of texts, or a file's features in rows of length 1."""
-    training = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=training, options=ReadOptions(split="tst"))
+    training = read_dataset(source, options=ReadOptions(split="trn"))
+    test = read_dataset(source, labels=training, options=ReadOptions(split="tst"))
     X, X_test = features(training, test)
     return Problem(X, training.Y, X_test, test.Y)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.report import finish, show
 from benchmarks.trees.data import features
-from multitudes.data import ReadOptions, read
+from multitudes.data import ReadOptions, read_dataset
 from multitudes.linear import XRLinear, train_children
 
 LANE_ROW = 64  # bytes of one feature's weights for 16 labels
@@ -76,7 +76,7 @@ def main() -> None:
     rates = {"near (512 KB)": copy_rate(1 << 19), "far (256 MB)": copy_rate(1 << 28)}
     results: dict[str, Any] = {"copy_gb_per_s": {k: v / 1e9 for k, v in rates.items()}}
     for folder in given.data:
-        training = read(folder, options=ReadOptions(split="trn"))
+        training = read_dataset(folder, options=ReadOptions(split="trn"))
         X, Y = features(training, training)[0], training.Y
         XRLinear(n_jobs=1).fit(X[:2000], Y[:2000])  # compile
         seconds, spent, solved = profile_fit(X, Y)

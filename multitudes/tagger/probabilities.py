@@ -57,8 +57,8 @@ class Probabilities:
         """Data to calibrate on, over the tagger's labels; refused where there is nothing in it."""
         if not isinstance(dataset, Dataset):
             raise DataError(
-                f"calibrate takes a Dataset, got {type(dataset).__name__}: multitudes.read gives "
-                "one, so does Dataset(Y=..., texts=..., label_names=...)"
+                f"calibrate takes a Dataset, got {type(dataset).__name__}: multitudes.read_dataset "
+                "gives one, so does Dataset(Y=..., texts=..., label_names=...)"
             )
         if not len(dataset):
             raise DataError("there are no instances to calibrate on")

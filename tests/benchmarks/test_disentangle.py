@@ -27,7 +27,7 @@ from benchmarks.disentangle.study import (
 from benchmarks.report import mean_and_margin
 from benchmarks.trees.long_tailed import long_tailed
 from multitudes.data import Dataset, WriteOptions
-from multitudes.data.sparse_text import write_sparse_text
+from multitudes.data.formats.sparse_text import write_sparse_text
 
 
 @pytest.fixture

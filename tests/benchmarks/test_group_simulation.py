@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.groups import simulation
-from multitudes.data.grouping import memberships
+from multitudes.data.groups import memberships
 from multitudes.groups.within_spread import within_spread
 
 SEEDS = 20

@@ -26,7 +26,7 @@ from benchmarks.groups.study import (
 from benchmarks.trees.data import Problem
 from benchmarks.trees.long_tailed import long_tailed
 from multitudes.data import Dataset, WriteOptions
-from multitudes.data.sparse_text import write_sparse_text
+from multitudes.data.formats.sparse_text import write_sparse_text
 
 
 @pytest.fixture
