@@ -110,7 +110,7 @@ def main() -> None:
     torch.set_num_threads(1)
     try:
         if given.figures is not None:
-            require("matplotlib", extra="plot")  # not after minutes of work
+            require("matplotlib", extra="dev")  # not after minutes of work
         results = {one.name: summary(study(one, plan)) for one in plan.settings}
     except MultitudesError as error:
         sys.exit(str(error))

@@ -13,7 +13,7 @@ from multitudes.types import FloatArray
 
 def draw(folder: Path) -> Path:
     """Embeddings of the ten digits from bags of 4 and of 50, above the true class means."""
-    require("matplotlib", extra="plot")
+    require("matplotlib", extra="dev")
     from matplotlib.figure import Figure
 
     rows: dict[str, FloatArray] = {}

@@ -24,6 +24,7 @@ FORMATS = {
     "sparse-text": "sparse features, 'labels feature:value ...' per line, with or without header",
     "npz": "a pair of SciPy .npz files, X and Y",
 }
+"""What each format is, by name."""
 
 FORMAT_SUFFIXES = {
     ".jsonl": "json-lines",
