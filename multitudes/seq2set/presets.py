@@ -34,6 +34,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "sgm+lc": ("the same with convolution", {**_FREQUENT, "network": _SGM_CONVOLVED}),
 }
+"""What each preset is, and its settings of `OTSeq2Set`, by name."""
 
 
 def seq2set_preset(name: str) -> OTSeq2Set:
