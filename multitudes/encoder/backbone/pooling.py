@@ -16,7 +16,7 @@ def pooled(states: torch.Tensor, tokens: PackedTokens, how: str) -> torch.Tensor
     """
     if how == "cls":
         vectors = states[tokens.offsets[:-1].long()].float()  # (n_texts, d)
-    elif runs_triton(states.device) and not torch.compiler.is_compiling():
+    elif runs_triton(states.device, "pooling") and not torch.compiler.is_compiling():
         # Imported here: Triton exists only beside a CUDA build of torch.
         from multitudes.encoder.device.pooling import unit_means
 

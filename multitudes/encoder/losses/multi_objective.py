@@ -98,7 +98,7 @@ def _loss(
         return softmax_loss(similarity, positives, known, config=config)
     if triplets is None:
         triplets = mine_triplets(similarity, positives, known, n_negatives=config.n_negatives)
-    if config.margin != "literal" and _in_triton(triplets):
+    if config.margin != "literal" and _in_triton(triplets, "triplets"):
         # Imported here: Triton exists only beside a CUDA build of torch.
         from multitudes.encoder.device.triplets import device_triplet_loss
 
@@ -110,15 +110,15 @@ def _loss(
 def _regulariser(prototypes: Triplets, texts: Triplets, config: LossConfig) -> Tensor:
     """The regulariser () from the same pairs in both spaces."""
     margin = config.regulariser_margin
-    if _in_triton(texts):
+    if _in_triton(texts, "regulariser"):
         from multitudes.encoder.device.regulariser import device_regulariser
 
         return device_regulariser(prototypes, texts, margin=margin)
     return compare_spaces(prototypes, texts, margin=margin)
 
 
-def _in_triton(triplets: Triplets) -> bool:
+def _in_triton(triplets: Triplets, op: str) -> bool:
     """Whether kernels of our own take the place of many small operations."""
     picked = triplets.picked
     compiles = torch.compiler.is_compiling()
-    return runs_triton(picked.device) and picked.dtype == torch.float32 and not compiles
+    return runs_triton(picked.device, op) and picked.dtype == torch.float32 and not compiles

@@ -78,7 +78,8 @@ def packed_bert_forward(model: Any, packed: PackedTokens, *, compiled: bool = Fa
         compiled=compiled and model.training,
     )
     with torch.autocast(device.type, enabled=False):
-        if shape.in_triton and not (shape.compiled or torch.compiler.is_compiling()):
+        written_out = shape.in_triton and runs_triton(device, "layers")
+        if written_out and not (shape.compiled or torch.compiler.is_compiling()):
             return _written_out(model, packed, kind, shape)
         states = plain_embedding(model.embeddings, packed, shape).to(kind)  # (n_tokens, d)
         # Of attention's dropout.
@@ -97,13 +98,16 @@ def _written_out(model: Any, packed: PackedTokens, kind: torch.dtype, shape: Sha
     modules = model.encoder.layer
     # Of three dropouts in each layer, and of that of the embeddings.
     seeds = torch.randint(2**31, (3 * len(modules) + 1,), device=packed.ids.device)
-    states = device_embedding(
-        model.embeddings,
-        packed,
-        kind=kind,
-        epsilon=shape.epsilon,
-        draw=Draw(seeds, 3 * len(modules), shape.dropout),
-    )  # (n_tokens, d)
+    if runs_triton(packed.ids.device, "embedding"):
+        states = device_embedding(
+            model.embeddings,
+            packed,
+            kind=kind,
+            epsilon=shape.epsilon,
+            draw=Draw(seeds, 3 * len(modules), shape.dropout),
+        )  # (n_tokens, d)
+    else:
+        states = plain_embedding(model.embeddings, packed, shape).to(kind)  # (n_tokens, d)
     return packed_layers(states, modules, packed, seeds, shape)
 
 
@@ -117,7 +121,7 @@ def _compute_type(model: Any, device: torch.device) -> torch.dtype:
 def _in_triton(device: torch.device, kind: torch.dtype, config: Any, max_length: int) -> bool:
     head_size = config.hidden_size // config.num_attention_heads
     fits = head_size in (16, 32, 64, 128) and max_length <= TILES[-1]
-    return runs_triton(device) and kind != torch.float64 and fits
+    return runs_triton(device, "short_attention") and kind != torch.float64 and fits
 
 
 def plain_embedding(embeddings: Any, packed: PackedTokens, shape: Shape) -> Tensor:

@@ -46,7 +46,7 @@ def transport_plans(
     OTSeq2Set, Eq. 14; Xie et al., "A fast proximal point method for computing exact Wasserstein
     distance", UAI 2020, Algorithm 1.
     """
-    if runs_triton(cost.device) and cost.dtype == torch.float32:
+    if runs_triton(cost.device, "transport") and cost.dtype == torch.float32:
         # Here, because Triton may not be installed.
         from multitudes.seq2set.device.transport import fits, plans_on_device
 

@@ -109,7 +109,8 @@ class Matcher:
 
     def stays_on(self, like: Tensor, n_steps: int) -> bool:
         """Whether batches on the device of `like` are matched there, without a look at values."""
-        return runs_triton(like.device) and n_steps <= MAX_STEPS_ON_DEVICE and not self.on_host
+        on_device = runs_triton(like.device, "matching") and not self.on_host
+        return on_device and n_steps <= MAX_STEPS_ON_DEVICE
 
     def _solve_later(self, gain: Tensor, n_targets: Tensor) -> Future[Steps]:
         """Solve gains (b, m, N) in a thread once they are copied from the device."""

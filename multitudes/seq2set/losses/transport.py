@@ -57,7 +57,7 @@ def transport_distances(
     expected: Tensor, target_embeddings: Tensor, has_target: Tensor, config: SetLossConfig = DEFAULT
 ) -> Tensor:
     """The distance (b,) of each instance, 0 where it has no target."""
-    if runs_triton(expected.device) and expected.dtype == torch.float32:
+    if runs_triton(expected.device, "transport") and expected.dtype == torch.float32:
         # Here, because Triton may not be installed.
         from multitudes.seq2set.device.transport import fits
 

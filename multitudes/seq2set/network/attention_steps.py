@@ -101,7 +101,7 @@ def gradient_of_keys(to: Attended, queries: Tensor, to_energies: Tensor) -> tupl
 
     Takes queries (N, b, h) and to_energies (N, b, m) of `attend_backwards`.
     """
-    if runs_triton(to_energies.device) and to_energies.dtype == torch.float32:
+    if runs_triton(to_energies.device, "attention") and to_energies.dtype == torch.float32:
         from multitudes.seq2set.device.attention import gradient_of_keys_on_device
 
         return gradient_of_keys_on_device(to, queries, to_energies)
@@ -120,7 +120,7 @@ def gradient_of_values(spans: Tensor, found: Attention, to_contexts: Tensor) -> 
 
     Takes spans (b, n_memories, 2), found (N, b, ...), to_contexts (N, b, n_memories * w).
     """
-    if _on_device(found):
+    if _on_device(found, "values"):
         from multitudes.seq2set.device.values import gradient_of_values_on_device
 
         return gradient_of_values_on_device(spans, found, to_contexts)
@@ -154,5 +154,5 @@ def weights_of(spans: Tensor, found: Attention) -> Tensor:
     return torch.exp(found.energies[..., None, :] + bias - found.totals[..., None])
 
 
-def _on_device(found: Attention) -> bool:
-    return runs_triton(found.energies.device) and found.energies.dtype == torch.float32
+def _on_device(found: Attention, op: str = "attention") -> bool:
+    return runs_triton(found.energies.device, op) and found.energies.dtype == torch.float32

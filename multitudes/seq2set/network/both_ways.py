@@ -34,7 +34,7 @@ def one_way(states: Tensor, mirror: Tensor, active: Tensor) -> Tensor:
 
 
 def _on_device(x: Tensor) -> bool:
-    return runs_triton(x.device) and x.dtype != torch.float64
+    return runs_triton(x.device, "both_ways") and x.dtype != torch.float64
 
 
 class _BothWays(Function):

@@ -38,7 +38,8 @@ def depthwise_conv(
         k is ``(length - width) // stride + 1``.
     """
     length = max(length or 0, x.shape[1])
-    if runs_triton(x.device) and x.dtype != torch.float64 and not torch.compiler.is_compiling():
+    on_device = runs_triton(x.device, "convolution") and x.dtype != torch.float64
+    if on_device and not torch.compiler.is_compiling():
         convolved: Tensor = _DeviceConv.apply(  # type: ignore[no-untyped-call]
             x, kernel.T, stride, length, relu
         )

@@ -138,4 +138,4 @@ def _in_precision_of(hidden: Tensor, read: CellInputs) -> tuple[Tensor, Tensor]:
 
 
 def _on_device(hidden: Tensor) -> bool:
-    return runs_triton(hidden.device) and hidden.dtype == torch.float32
+    return runs_triton(hidden.device, "cell") and hidden.dtype == torch.float32

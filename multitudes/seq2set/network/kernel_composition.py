@@ -27,7 +27,8 @@ def composed(kernels: Sequence[Tensor], strides: Sequence[int]) -> tuple[Tensor,
 
 def _pair(kernel: Tensor, other: Tensor, stride: int) -> Tensor:
     """A kernel (c, w) of some stride and another (c, v) behind it: (c, w + (v - 1) * stride)."""
-    on_device = runs_triton(kernel.device) and kernel.dtype == other.dtype == torch.float32
+    full = kernel.dtype == other.dtype == torch.float32
+    on_device = runs_triton(kernel.device, "composition") and full
     if on_device and not torch.compiler.is_compiling():
         both: Tensor = _DevicePair.apply(kernel, other, stride)  # type: ignore[no-untyped-call]
         return both

@@ -34,7 +34,7 @@ def choose_labels(
     symbols : OUT int64 (b,)
     fed : OUT (b, d)
     """
-    if runs_triton(products.device) and table.dtype == torch.float32:
+    if runs_triton(products.device, "choice") and table.dtype == torch.float32:
         # Here, because Triton may not be installed.
         from multitudes.seq2set.device.choice import choose_on_device
 
