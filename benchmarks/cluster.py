@@ -68,7 +68,7 @@ def start_machines(n: int) -> tuple[str, Any]:
     return cluster.address, cluster.shutdown
 
 
-def measure(n_labels: int, rounds: int, n_threads: int) -> dict[str, float]:
+def measure(n_labels: int, rounds: int, n_jobs: int) -> dict[str, float]:
     """Median seconds of ``fit`` each way; a first fit of each loads code and is not counted."""
     X, Y, *_ = long_tailed(n_labels)
     seconds: dict[str, list[float]] = {way: [] for way in WAYS}
@@ -76,7 +76,7 @@ def measure(n_labels: int, rounds: int, n_threads: int) -> dict[str, float]:
     for _ in range(rounds + 1):
         for way in WAYS:
             start = time.perf_counter()
-            models[way] = fitted(X, Y, way, n_threads)
+            models[way] = fitted(X, Y, way, n_jobs)
             seconds[way].append(time.perf_counter() - start)
     for one, other in zip(*(model.levels_ for model in models.values()), strict=True):
         for mine, yours in zip(
@@ -93,10 +93,10 @@ def measure(n_labels: int, rounds: int, n_threads: int) -> dict[str, float]:
     }
 
 
-def fitted(X: Any, Y: Any, way: str, n_threads: int) -> XRLinear:
+def fitted(X: Any, Y: Any, way: str, n_jobs: int) -> XRLinear:
     """A model trained by threads, whatever cluster there is, or by the cluster."""
     with nullcontext() if way == "ray" else in_use(None):
-        return XRLinear(n_threads=n_threads).fit(X, Y)
+        return XRLinear(n_jobs=n_jobs).fit(X, Y)
 
 
 if __name__ == "__main__":

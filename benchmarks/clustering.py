@@ -41,7 +41,7 @@ OURS_PIFA = (
     + """
 from multitudes.labels import pifa
 def run():
-    return pifa(X, Y, n_threads=n_threads)
+    return pifa(X, Y, n_jobs=n_jobs)
 check = lambda embeddings: list(embeddings.shape)
 """
 )
@@ -50,7 +50,7 @@ PECOS_PIFA = (
     + """
 from pecos.xmc import LabelEmbeddingFactory
 def run():
-    return LabelEmbeddingFactory.pifa(Y, X, threads=n_threads)
+    return LabelEmbeddingFactory.pifa(Y, X, threads=n_jobs)
 check = lambda embeddings: list(embeddings.shape)
 """
 )
@@ -61,7 +61,7 @@ from multitudes.labels import build_tree
 def run():
     global turn
     turn += 1
-    return build_tree(rows, seed=turn, n_threads=n_threads).leaf_of_label()
+    return build_tree(rows, random_state=turn, n_jobs=n_jobs).leaf_of_label()
 """
     + KEEP
 )
@@ -74,7 +74,7 @@ def run():
     global turn
     turn += 1
     chain = Indexer.gen(
-        rows, indexer_type="hierarchicalkmeans", seed=turn, threads=n_threads, **settings
+        rows, indexer_type="hierarchicalkmeans", random_state=turn, threads=n_jobs, **settings
     )
     return chain[-1].tocsr().indices
 """
@@ -122,18 +122,18 @@ def similarity(folder: Path, who: str, rounds: int) -> float:
     return float(np.mean(values))
 
 
-def measure(source: Path, n_threads: int, rounds: int) -> dict[str, Any]:
+def measure(source: Path, n_jobs: int, rounds: int) -> dict[str, Any]:
     """Both steps of one data set, by us and by libpecos."""
     pecos = python_of("pecos")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         sizes = prepare(source, folder)
-        given = {"folder": str(folder), "n_threads": n_threads}
+        given = {"folder": str(folder), "n_jobs": n_jobs}
 
         def pair(ours: str, theirs: str) -> dict[str, Contestant]:
             return {
-                "ours": Contestant(ours, {**given, "who": "ours"}, n_threads=n_threads),
-                "pecos": Contestant(theirs, {**given, "who": "pecos"}, pecos, n_threads=n_threads),
+                "ours": Contestant(ours, {**given, "who": "ours"}, n_jobs=n_jobs),
+                "pecos": Contestant(theirs, {**given, "who": "pecos"}, pecos, n_jobs=n_jobs),
             }
 
         steps = {
@@ -176,7 +176,7 @@ def main() -> None:
         for name, r in results.items()
     ]
     show("Mean cosine of a label to its leaf", ["", "ours", "pecos"], quality)
-    stored = {"n_threads": given.threads, "libpecos": version_of("pecos"), "sets": results}
+    stored = {"n_jobs": given.threads, "libpecos": version_of("pecos"), "sets": results}
     finish("clustering", stored, store=not given.no_store)
 
 

@@ -131,7 +131,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--study-seeds", type=at_least_one, help="of other overlaps and fusions")
     parser.add_argument("--large-fusions", type=whole_numbers, default=default.large_fusions)
     parser.add_argument("--rounds", type=at_least_one, default=default.rounds, help="timed turns")
-    parser.add_argument("--threads", type=at_least_one, default=default.n_threads)
+    parser.add_argument("--threads", type=at_least_one, default=default.n_jobs)
     parser.add_argument("--no-store", action="store_true", help="only print")
     parser.add_argument("--figures", type=Path, help="folder to draw figures in; none by default")
     return parser.parse_args(given)
@@ -146,9 +146,9 @@ def main() -> None:
         study_seeds=given.study_seeds,
         large_fusions=given.large_fusions,
         rounds=given.rounds,
-        n_threads=given.threads,
+        n_jobs=given.threads,
     )
-    results: dict[str, Any] = {"n_threads": given.threads, "sets": {}}
+    results: dict[str, Any] = {"n_jobs": given.threads, "sets": {}}
     try:
         if given.figures is not None:
             require("matplotlib", extra="plot")  # not after ten minutes of work

@@ -64,7 +64,7 @@ class Plan:
         Timed turns of baseline and overlap 2; at least one for each seed.
     repeats : int
         Timed predictions of both in each round.
-    n_threads : int
+    n_jobs : int
     """
 
     seeds: int = 3
@@ -74,7 +74,7 @@ class Plan:
     large_fusions: tuple[int, ...] = (2,)
     rounds: int = 3
     repeats: int = 3
-    n_threads: int = 2
+    n_jobs: int = 2
 
     def study_seeds_of(self, n_instances: int) -> int:
         """Seeds of the sweep and the fusions, never more than the baseline has."""
@@ -157,8 +157,8 @@ def compared(problem: Problem, plan: Plan) -> Runs:
     """Baseline and overlap 2 in turns, timed; random copies and a matcher that is kept."""
     runs: Runs = {BASELINE: [], RANDOM: [], DISENTANGLED: [], KEPT: [], PAPER: []}
     for turn in range(max(plan.rounds, plan.seeds)):
-        seed = turn % plan.seeds
-        base, ours = xr_linear(seed, plan), disentangled(seed, plan)
+        random_state = turn % plan.seeds
+        base, ours = xr_linear(random_state, plan), disentangled(random_state, plan)
         models = {BASELINE: base, DISENTANGLED: ours}
         for name, model in models.items():
             runs[name].append(train(model, problem))
@@ -166,10 +166,10 @@ def compared(problem: Problem, plan: Plan) -> Runs:
         for name, (wall, cpu) in times.items():
             runs[name][-1].predict_s, runs[name][-1].predict_cpu_s = wall, cpu
         if turn < plan.seeds:
-            tree = random_tree(base, ours, seed)
-            runs[RANDOM].append(train(xr_linear(seed, plan).set_params(tree=tree), problem))
-            runs[KEPT].append(train(disentangled(seed, plan, finetune=False), problem))
-            runs[PAPER].append(train(as_published(seed, plan), problem))
+            tree = random_tree(base, ours, random_state)
+            runs[RANDOM].append(train(xr_linear(random_state, plan).set_params(tree=tree), problem))
+            runs[KEPT].append(train(disentangled(random_state, plan, finetune=False), problem))
+            runs[PAPER].append(train(as_published(random_state, plan), problem))
     return runs
 
 
@@ -178,7 +178,8 @@ def swept(problem: Problem, plan: Plan) -> Runs:
     seeds = range(plan.study_seeds_of(problem.X.shape[0]))
     return {
         overlap_name(overlap): [
-            train(disentangled(seed, plan, overlap=overlap), problem) for seed in seeds
+            train(disentangled(random_state, plan, overlap=overlap), problem)
+            for random_state in seeds
         ]
         for overlap in plan.overlaps
         if overlap != OVERLAP
@@ -191,16 +192,18 @@ def fused(problem: Problem, plan: Plan) -> list[dict[str, Any]]:
     ks, seeds = plan.fusions_of(n_instances), plan.study_seeds_of(n_instances)
     if not ks:
         return []
-    embeddings = pifa(problem.X, problem.Y, n_threads=plan.n_threads)
+    embeddings = pifa(problem.X, problem.Y, n_jobs=plan.n_jobs)
     records = []
     for k in ks:
         for mode in MODES:
             pairs = []
-            for seed in range(seeds):
-                made = entangle(problem.Y, embeddings, k, mode, seed=seed, n_threads=plan.n_threads)
+            for random_state in range(seeds):
+                made = entangle(
+                    problem.Y, embeddings, k, mode, random_state=random_state, n_jobs=plan.n_jobs
+                )
                 Y_test = joined(problem.Y_test, made.fused_of_label)
                 harder = Problem(problem.X, made.Y, problem.X_test, Y_test)
-                models = (xr_linear(seed, plan), disentangled(seed, plan))
+                models = (xr_linear(random_state, plan), disentangled(random_state, plan))
                 pairs.append([train(model, harder).p[KS.index(5)] for model in models])
             records.append({"k": k, "mode": mode, "labels": made.n_fused, "p5": pairs})
     return records
@@ -216,36 +219,44 @@ def joined(Y: Sparse, fused_of_label: IntArray) -> Sparse:
     return out
 
 
-def xr_linear(seed: int, plan: Plan) -> XRLinear:
+def xr_linear(random_state: int, plan: Plan) -> XRLinear:
     """The wrapped model: branching 16, leaves of at most 100, beam 10."""
     return XRLinear(
-        branching=16, max_leaf_size=100, beam_width=10, seed=seed, n_threads=plan.n_threads
+        branching=16,
+        max_leaf_size=100,
+        beam_width=10,
+        random_state=random_state,
+        n_jobs=plan.n_jobs,
     )
 
 
 def disentangled(
-    seed: int, plan: Plan, *, overlap: int = OVERLAP, finetune: bool = True
+    random_state: int, plan: Plan, *, overlap: int = OVERLAP, finetune: bool = True
 ) -> Disentangled:
     """One round with the default settings."""
     return Disentangled(
-        xr_linear(seed, plan), overlap=overlap, rounds=1, finetune_matcher=finetune, seed=seed
+        xr_linear(random_state, plan),
+        overlap=overlap,
+        rounds=1,
+        finetune_matcher=finetune,
+        random_state=random_state,
     )
 
 
-def as_published(seed: int, plan: Plan) -> Disentangled:
+def as_published(random_state: int, plan: Plan) -> Disentangled:
     """Overlap 2 as in the paper but for the cap: every label, whole beams, full tolerance."""
-    model = disentangled(seed, plan)
+    model = disentangled(random_state, plan)
     beam = model.model.beam_width
     settings = {"min_instances": 1, "tolerance": 1.0, "match_width": beam, "predict_width": beam}
     return model.set_params(**settings)
 
 
-def random_tree(baseline: XRLinear, model: Disentangled, seed: int) -> Any:
+def random_tree(baseline: XRLinear, model: Disentangled, random_state: int) -> Any:
     """The baseline's tree with as many copies of each label as `model` has, at random."""
     leaves = baseline.tree_.depth - 1
     found = model.models_[0].tree_.label_clusters(leaves)
     return baseline.tree_.with_leaves(
-        random_assignment(baseline.tree_.label_clusters(leaves), found, seed=seed)
+        random_assignment(baseline.tree_.label_clusters(leaves), found, random_state=random_state)
     )
 
 

@@ -1,6 +1,6 @@
 """How fast does a text become an embedding on a CPU? In batches, and one at a time.
 
-MiniLM-L6, texts of 32 tokens, tokenising included; "Prime" goes on to the five nearest of
+MiniLM-L6, texts of 32 tokens, tokenizing included; "Prime" goes on to the five nearest of
 some thousand labels. The ways take turns, round by round, in one process. On a busy machine the
 best round and the CPU time say more than the median.
 """
@@ -26,7 +26,7 @@ WORDS = [
     "fish",
     "import",
     "duties",
-    "licence",
+    "license",
     "export",
     "state",
     "member",
@@ -61,12 +61,12 @@ class Way:
         self.single_cpu_ms.append(1e3 * (time.process_time() - cpu_start) / SINGLES)
         self.single_ms.append(statistics.median(latencies))
 
-    def result(self, n_texts: int, n_threads: int) -> dict[str, float]:
+    def result(self, n_texts: int, n_jobs: int) -> dict[str, float]:
         """Texts a second (best, median, by CPU time) and the p50 of single texts."""
         return {
             "texts_per_second": n_texts / min(self.batch_seconds),
             "texts_per_second_median": n_texts / statistics.median(self.batch_seconds),
-            "texts_per_second_by_cpu": n_threads * n_texts / min(self.batch_cpu_seconds),
+            "texts_per_second_by_cpu": n_jobs * n_texts / min(self.batch_cpu_seconds),
             "single_p50_ms": min(self.single_ms),
             "single_p50_ms_median": statistics.median(self.single_ms),
             "single_cpu_ms": min(self.single_cpu_ms),
@@ -97,8 +97,8 @@ def prime_of(n_labels: int) -> Any:
     """A Prime of so many labels, most with a vector drawn by chance: as fast as a trained one."""
     import scipy.sparse as sp
 
+    from multitudes.deep.training import TrainingConfig
     from multitudes.encoder.prime import Prime
-    from multitudes.training import TrainingConfig
 
     training = TrainingConfig(epochs=1, device="cpu")
     model = Prime(training=training)

@@ -35,7 +35,7 @@ def check(X):
 OURS = """
 from multitudes.features import TfidfFeatures
 given = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
-features = TfidfFeatures(n_threads=n_threads, **given)
+features = TfidfFeatures(n_jobs=n_jobs, **given)
 """
 SKLEARN = """
 import numpy as np
@@ -123,9 +123,9 @@ def fitting(path: str, settings: Mapping[str, Any], rounds: int) -> dict[str, Ti
     given = {"path": path, "settings": dict(settings)}
     cores = usable_cores()
     contestants = {
-        "ours, 1 thread": Contestant(LOAD + OURS + FIT, {**given, "n_threads": 1}),
+        "ours, 1 thread": Contestant(LOAD + OURS + FIT, {**given, "n_jobs": 1}),
         f"ours, {cores} threads": Contestant(
-            LOAD + OURS + FIT, {**given, "n_threads": cores}, n_threads=cores
+            LOAD + OURS + FIT, {**given, "n_jobs": cores}, n_jobs=cores
         ),
         "scikit-learn": Contestant(LOAD + SKLEARN + FIT, given),
     }
@@ -136,7 +136,7 @@ def fitting(path: str, settings: Mapping[str, Any], rounds: int) -> dict[str, Ti
 
 def single(path: str, rounds: int) -> dict[str, Timing]:
     """500 calls of transform with one text each."""
-    given = {"path": path, "settings": WORDS, "n_threads": 1}
+    given = {"path": path, "settings": WORDS, "n_jobs": 1}
     return alternate(
         {
             "ours, 1 thread": Contestant(LOAD + OURS + SINGLE, given),
@@ -148,7 +148,7 @@ def single(path: str, rounds: int) -> dict[str, Timing]:
 
 def memory(path: str, settings: Mapping[str, Any]) -> dict[str, float]:
     """The largest allocation while fitting, output included, and the output."""
-    given = {"path": path, "settings": dict(settings), "n_threads": 1}
+    given = {"path": path, "settings": dict(settings), "n_jobs": 1}
     timings = alternate({"ours": Contestant(LOAD + OURS + MEMORY, given)}, rounds=1)
     found: dict[str, float] = timings["ours"].check
     return found

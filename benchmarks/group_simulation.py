@@ -50,12 +50,12 @@ class Sample:
 
 
 def draw_regression(sigma_2: float, rng: np.random.Generator) -> Sample:
-    """Section 5: x = centre + deviation, z = B x + noise, with sigma_1 = sigma_e = 1."""
+    """Section 5: x = center + deviation, z = B x + noise, with sigma_1 = sigma_e = 1."""
     n_groups = N_INSTANCES // GROUP_SIZE
     B = rng.normal(size=(N_FEATURES, N_LABELS))
     B /= np.linalg.norm(B, 2)
-    centres = rng.normal(size=(n_groups, 1, N_FEATURES))
-    X = centres + sigma_2 * rng.normal(size=(n_groups, GROUP_SIZE, N_FEATURES))
+    centers = rng.normal(size=(n_groups, 1, N_FEATURES))
+    X = centers + sigma_2 * rng.normal(size=(n_groups, GROUP_SIZE, N_FEATURES))
     Z = X @ B + rng.normal(size=(n_groups, GROUP_SIZE, N_LABELS))
     return Sample(X, Z, lambda estimate: float(np.sqrt(np.mean((estimate - B) ** 2))))
 
@@ -145,12 +145,12 @@ def simulate(task: str, sigma_2: float, *, seeds: int) -> dict[str, Any]:
     undefined where an oracle makes no error.
     """
     errors = np.empty((seeds, 3))
-    for seed in range(seeds):
-        sample = TASKS[task].draw(sigma_2, np.random.default_rng(seed))
+    for random_state in range(seeds):
+        sample = TASKS[task].draw(sigma_2, np.random.default_rng(random_state))
         X, Z = sample.X, sample.Z
         first = TASKS[task].without(X, Z)
         estimates = (first, TASKS[task].assigned(X, Z, first), least_squares(X, Z))
-        errors[seed] = [sample.error(estimate) for estimate in estimates]
+        errors[random_state] = [sample.error(estimate) for estimate in estimates]
     oracle = errors[:, 2].mean()
     relative = errors[:, :2].mean(axis=0) / oracle
     deviations = errors[:, :2] - relative * errors[:, 2:]
@@ -176,13 +176,13 @@ def draw_figure(rows: list[dict[str, Any]], path: Path) -> Path:
     for axes, task in zip(panels, TASKS, strict=True):
         some = [row for row in rows if row["task"] == task]
         places = range(len(some))
-        for name, key, colour, marker in (
+        for name, key, color, marker in (
             ("without assignment", "without", "#c44e2b", "s"),
             ("with assignment", "with", "#2b6a99", "o"),
         ):
             axes.errorbar(
                 places, [row[key] for row in some], yerr=[2 * row[f"{key}_se"] for row in some],
-                color=colour, marker=marker, capsize=2, elinewidth=0.8, label=name,
+                color=color, marker=marker, capsize=2, elinewidth=0.8, label=name,
             )  # fmt: skip
         if task == "regression":
             prices = [row["price"] for row in some]

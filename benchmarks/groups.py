@@ -101,7 +101,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--settings", type=names, default=default.settings, help="R-4,R-10,C")
     parser.add_argument("--seeds", type=at_least_one, default=default.seeds)
     parser.add_argument("--solver", choices=tuple(SOLVERS), default=default.solver)
-    parser.add_argument("--threads", type=at_least_one, default=default.n_threads)
+    parser.add_argument("--threads", type=at_least_one, default=default.n_jobs)
     parser.add_argument("--no-store", action="store_true", help="only print")
     parser.add_argument("--store-as", default="groups", help="name of the stored record")
     parser.add_argument("--figures", type=Path, help="folder to draw Figure 4 in; none by default")
@@ -115,7 +115,7 @@ def main() -> None:
         sweep=() if given.figures is None else SWEEP,
         seeds=given.seeds,
         solver=given.solver,
-        n_threads=given.threads,
+        n_jobs=given.threads,
     )
     sets: dict[str, Any] = {}
     try:
@@ -130,7 +130,7 @@ def main() -> None:
         print(f"drawn: {draw(result, given.figures)}, {draw(result, given.figures, k=5)}")
     first = next(iter(sets.values()))
     headline = {key: value for key, value in first.items() if isinstance(value, float)}
-    results = {**headline, "solver": given.solver, "n_threads": given.threads, "sets": sets}
+    results = {**headline, "solver": given.solver, "n_jobs": given.threads, "sets": sets}
     finish(given.store_as, results, store=not given.no_store)
 
 

@@ -55,18 +55,18 @@ class Plan:
     seeds : int
     solver : str
         One of `SOLVERS`.
-    n_threads : int
+    n_jobs : int
     """
 
     settings: tuple[str, ...] = ("R-4", "R-10", "C")
     sweep: tuple[str, ...] = ()
     seeds: int = 3
     solver: str = "parabel"
-    n_threads: int = 2
+    n_jobs: int = 2
 
-    def model(self, seed: int) -> Any:
+    def model(self, random_state: int) -> Any:
         """The solver."""
-        return SOLVERS[self.solver](seed=seed, n_threads=self.n_threads)
+        return SOLVERS[self.solver](random_state=random_state, n_jobs=self.n_jobs)
 
 
 @dataclass
@@ -89,7 +89,9 @@ def study(source: Path, plan: Plan) -> dict[str, Any]:
     problem = load(source)
     warm_up(problem, plan)
     memory = memory_factor(problem, plan)
-    oracle = [solve(plan.model(seed), problem, problem.Y) for seed in range(plan.seeds)]
+    oracle = [
+        solve(plan.model(random_state), problem, problem.Y) for random_state in range(plan.seeds)
+    ]
     settings = {name: runs_of(problem, name, plan, plan.seeds) for name in plan.settings}
     sweep = {
         name: settings[name] if name in settings else runs_of(problem, name, plan, 1)
@@ -116,16 +118,16 @@ def warm_up(problem: Problem, plan: Plan) -> None:
 def runs_of(problem: Problem, name: str, plan: Plan, seeds: int) -> Runs:
     """All methods with one way of grouping."""
     runs: Runs = {method: [] for method in (BASELINE, *METHODS)}
-    for seed in range(seeds):
-        groups = grouped(problem, name, seed, plan)
+    for random_state in range(seeds):
+        groups = grouped(problem, name, random_state, plan)
         group_labels = merge_labels(problem.Y, groups)
         if too_large(groups, group_labels):
             runs.pop(BASELINE, None)
         else:
-            model = plan.model(seed)
+            model = plan.model(random_state)
             runs[BASELINE].append(solve(model, problem, spread(groups, group_labels)))
         for method, options in METHODS.items():
-            runs[method].append(taught(problem, groups, group_labels, options, plan, seed))
+            runs[method].append(taught(problem, groups, group_labels, options, plan, random_state))
     return runs
 
 
@@ -137,21 +139,23 @@ def too_large(groups: Sparse, group_labels: Sparse) -> bool:
 
 def taught(
     problem: Problem, groups: Sparse, group_labels: Sparse, options: dict[str, Any], plan: Plan,
-    seed: int,
+    random_state: int,
 ) -> Run:  # fmt: skip
     """EAGLE: labels imputed, and a model trained on them; with rounds, both at once."""
     if "rounds" in options:
-        eagle = Eagle(plan.model(seed), **options, seed=seed, n_threads=plan.n_threads)
+        eagle = Eagle(
+            plan.model(random_state), **options, random_state=random_state, n_jobs=plan.n_jobs
+        )
         seconds = stopwatch(partial(eagle.fit, problem.X, groups, group_labels))
         run = tested(eagle, problem)
         run.train_s, run.train_cpu_s = seconds
         run.accuracy = imputation_accuracy(eagle.imputation_, problem.Y).precision
         return run
     found: list[Any] = []
-    work = partial(impute, problem.X, groups, group_labels, **options, n_threads=plan.n_threads)
+    work = partial(impute, problem.X, groups, group_labels, **options, n_jobs=plan.n_jobs)
     gc.collect()
     seconds = stopwatch(lambda: found.append(work()))
-    run = solve(plan.model(seed), problem, found[0].Y)
+    run = solve(plan.model(random_state), problem, found[0].Y)
     run.impute_s, run.impute_cpu_s = seconds
     run.accuracy = imputation_accuracy(found[0], problem.Y).precision
     return run
@@ -177,18 +181,20 @@ def depth_of(problem: Problem) -> int:
     return max(int(math.log2(problem.X.shape[0] / CLUSTER_SIZE)), 1)
 
 
-def grouped(problem: Problem, name: str, seed: int, plan: Plan) -> Sparse:
+def grouped(problem: Problem, name: str, random_state: int, plan: Plan) -> Sparse:
     """Groups by name: R-4 (random, of 4), C (clustered), C-10 (depth 10), N-0.5 (noise 0.5)."""
     kind, _, number = name.partition("-")
-    threads = plan.n_threads
+    threads = plan.n_jobs
     if kind == "R":
-        return random_groups(problem.X.shape[0], int(number), seed=seed)
+        return random_groups(problem.X.shape[0], int(number), random_state=random_state)
     if kind == "C":
         depth = int(number) if number else depth_of(problem)
-        return clustered_groups(problem.X, depth, seed=seed, n_threads=threads)
+        return clustered_groups(problem.X, depth, random_state=random_state, n_jobs=threads)
     if kind == "N":
         depth = depth_of(problem)
-        return noisy_groups(problem.X, depth, float(number), seed=seed, n_threads=threads)
+        return noisy_groups(
+            problem.X, depth, float(number), random_state=random_state, n_jobs=threads
+        )
     raise ValueError(f"{name!r} is no way of grouping: R-4, C, C-10 or N-0.5")
 
 
@@ -206,6 +212,6 @@ def memory_factor(problem: Problem, plan: Plan) -> float | None:
         except (OSError, AttributeError):
             return None
         before = resident_mb()
-        impute(problem.X, groups, group_labels, n_threads=plan.n_threads)
+        impute(problem.X, groups, group_labels, n_jobs=plan.n_jobs)
         extra.append(peak_mb() - before)
     return 1 + max(statistics.median(extra), 0.0) / inputs

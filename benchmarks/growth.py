@@ -27,19 +27,19 @@ from benchmarks.trials import OURS, trial
 MOST = 1.15  # what an exponent may be
 
 
-def measure(n_labels: int, *, rounds: int, n_threads: int, seed: int) -> dict[str, Any]:
+def measure(n_labels: int, *, rounds: int, n_jobs: int, random_state: int) -> dict[str, Any]:
     """Train one size, in fresh processes."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        size = write_problem(n_labels, folder, seed)
+        size = write_problem(n_labels, folder, random_state)
         order = {
             "folder": str(folder),
             "model": str(folder / "model"),
             "labels": str(folder / "labels.npy"),
             "branching": 16,
             "max_leaf_size": 100,
-            "seed": seed,
-            "n_threads": n_threads,
+            "random_state": random_state,
+            "n_jobs": n_jobs,
         }
         answers = [trial(OURS, "train", order) for _ in range(rounds)]
         precision = precisions(folder / "labels.npy", folder / "Y_test.npz")
@@ -58,9 +58,9 @@ def measure(n_labels: int, *, rounds: int, n_threads: int, seed: int) -> dict[st
     }
 
 
-def write_problem(n_labels: int, folder: Path, seed: int) -> dict[str, int]:
+def write_problem(n_labels: int, folder: Path, random_state: int) -> dict[str, int]:
     """Generate a problem on disk; nothing of it stays in memory."""
-    X, Y, X_test, Y_test = long_tailed(n_labels, seed=seed)
+    X, Y, X_test, Y_test = long_tailed(n_labels, random_state=random_state)
     write_matrices(folder, X=X, Y=Y, X_test=X_test, Y_test=Y_test)
     return sizes(X, Y, X_test)
 
@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--no-store", action="store_true", help="only print")
     given = parser.parse_args()
     measured = [
-        measure(int(size), rounds=given.rounds, n_threads=given.threads, seed=given.seed)
+        measure(int(size), rounds=given.rounds, n_jobs=given.threads, random_state=given.seed)
         for size in given.sizes.split(",")
     ]
     results = summary(measured)
@@ -111,7 +111,7 @@ def main() -> None:
         ("", "exponent"),
         [(name, "-" if slope is None else f"{slope:.3f}") for name, slope in exponents.items()],
     )
-    finish("growth", {"n_threads": given.threads, **results}, store=not given.no_store)
+    finish("growth", {"n_jobs": given.threads, **results}, store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,9 @@ class World:
     n_words: int
 
 
-def long_tailed(n_labels: int, *, n_test: int = 5_000, seed: int = 0) -> tuple[Any, Any, Any, Any]:
+def long_tailed(
+    n_labels: int, *, n_test: int = 5_000, random_state: int = 0
+) -> tuple[Any, Any, Any, Any]:
     """X, Y, X_test and Y_test, with as many training instances as labels.
 
     Returns
@@ -50,7 +52,7 @@ def long_tailed(n_labels: int, *, n_test: int = 5_000, seed: int = 0) -> tuple[A
     four CSR arrays, float32
         About 3 labels and 20 to 30 words an instance; X is TF-IDF in rows of length 1.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     world = make_world(n_labels, rng)
     popularity = rng.permutation(n_labels)
     main = np.concatenate([rng.permutation(n_labels), popularity[tail(rng, n_labels, n_test)]])

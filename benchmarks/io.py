@@ -110,9 +110,9 @@ TEXT_FORMATS: dict[str, tuple[str, Any, str, str, str]] = {
 }
 
 
-def sparse_dataset(megabytes: float, seed: int = 0) -> Dataset:
+def sparse_dataset(megabytes: float, random_state: int = 0) -> Dataset:
     """TF-IDF-like rows: 110 features of 100,000, up to 7 labels of 5,000."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     n = max(int(megabytes * 1e6 / (110 * BYTES_PER_FEATURE)), 1)
     X: Any = sp.random_array((n, 100_000), density=110 / 100_000, format="csr", rng=rng)
     X.data = np.round(X.data, 6).astype(np.float32) + np.float32(1e-6)
@@ -121,9 +121,9 @@ def sparse_dataset(megabytes: float, seed: int = 0) -> Dataset:
     return Dataset(X=X.astype(np.float32), Y=Y.astype(np.float32))
 
 
-def text_dataset(megabytes: float, seed: int = 0) -> Dataset:
+def text_dataset(megabytes: float, random_state: int = 0) -> Dataset:
     """Texts of 20 to 60 words of a vocabulary of 20,000, with 5 labels each on average."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(rng.choice(letters, size)) for size in rng.integers(3, 11, 20_000)]
     n = max(int(megabytes * 1e6 / 400), 2)

@@ -26,7 +26,7 @@ import torch
 
 from benchmarks.kernels_plain import REPLACEMENTS
 from benchmarks.machine import describe
-from multitudes.encoder.device.triton_support import kernels
+from multitudes.deep.ops.triton_support import kernels
 
 
 class Variant(NamedTuple):
@@ -42,7 +42,7 @@ EAGER = ("network.compile=off",)
 SEQ2SET_OPS = ("cell", "attention", "values", "both_ways", "convolution", "composition",
                "choice", "softmax", "matching", "transport")  # fmt: skip
 KEPT = ("cell", "attention", "convolution", "matching", "transport")
-PRIME_OPS = ("embedding", "pooling", "triplets", "regulariser")
+PRIME_OPS = ("embedding", "pooling", "triplets", "regularizer")
 
 
 def without(*ops: str) -> str:
@@ -88,12 +88,12 @@ PRIME = [
     Variant("norm by torch in layers", plain=("norm",)),
     Variant("GELU's gradient by torch in layers", plain=("gelu",)),
     *(Variant(f"without {op}", without(op)) for op in PRIME_OPS),
-    Variant("without embedding, pooling, triplets, regulariser", without(*PRIME_OPS)),
+    Variant("without embedding, pooling, triplets, regularizer", without(*PRIME_OPS)),
     Variant("layers, short_attention alone; norm, gelu by torch", without(*PRIME_OPS),
             ("norm", "gelu")),
     Variant("flash, norm, gelu by torch", without(*PRIME_OPS), ("norm", "gelu", "flash")),
     Variant("short_attention alone", without("layers", *PRIME_OPS)),
-    Variant("short_attention, triplets, regulariser", without("layers", "embedding", "pooling")),
+    Variant("short_attention, triplets, regularizer", without("layers", "embedding", "pooling")),
     Variant("flash attention, plain layers", without("layers", "short_attention"), ("flash_plain",)),
     Variant("padded transformers module", "off", (), ("backbone.attention=padded",)),
     Variant("compiled, kernels off", "off", (), ("backbone.compile=true",)),
@@ -198,7 +198,7 @@ def prime_run(given: argparse.Namespace) -> Callable[[str, Variant], Any]:
 
     def fit(name: str, variant: Variant) -> Any:
         arguments.set = list(variant.changes)
-        model = model_for(name, arguments, seed=0)
+        model = model_for(name, arguments, random_state=0)
         model._finish = lambda *given: None  # no index: nothing is predicted
         return model.fit(problem.train, problem.Y, label_texts=problem.labels).history_
 

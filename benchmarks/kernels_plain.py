@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from multitudes.encoder.device.norm import Normed
+from multitudes.deep.ops.norm import Normed
 from multitudes.encoder.packed import packed_bert, packed_layer
 from multitudes.encoder.packed.packed_bert import PackedTokens
 from multitudes.seq2set.network import text_encoder
@@ -193,11 +193,11 @@ class _Flash:
         return out
 
     def backward(self, qkv: Tensor, grad: Tensor, packed: PackedTokens, draw: Any) -> Tensor:
-        out, real, lse, seed, offset = self.kept.pop(qkv.data_ptr())
+        out, real, lse, random_state, offset = self.kept.pop(qkv.data_ptr())
         longest = packed.max_length
         grads = torch.ops.aten._flash_attention_backward(
             grad.view_as(out), *qkv.unbind(1), out, lse, packed.offsets, packed.offsets,
-            longest, longest, draw.p, False, seed, offset,
+            longest, longest, draw.p, False, random_state, offset,
         )  # fmt: skip
         return torch.where(real[:, :, None], torch.stack(grads, dim=1), 0.0)
 

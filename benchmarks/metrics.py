@@ -90,7 +90,7 @@ from benchmarks.metrics import TOP_K, make_arrays, peak_gb
 import scipy.sparse as sp
 from multitudes.metrics import Resampling, compare, evaluate
 from multitudes.types import Predictions
-data = make_arrays(n, TOP_K, n_labels, seed=1)
+data = make_arrays(n, TOP_K, n_labels, random_state=1)
 n_labels, indices = len(data["weights"]), data["indices"]
 Y = sp.csr_array((np.ones(len(indices), np.float32), indices, data["indptr"]), (n, n_labels))
 def predictions(labels):
@@ -110,9 +110,9 @@ def check(result):
 """
 
 
-def make_arrays(n: int, top_k: int, n_labels: int, *, seed: int) -> dict[str, Any]:
+def make_arrays(n: int, top_k: int, n_labels: int, *, random_state: int) -> dict[str, Any]:
     """Rankings of distinct labels and a truth that about half of the time lies among them."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     start = rng.integers(0, n_labels, (n, 1), np.int32)
     step = 2 * rng.integers(0, n_labels // 2, (n, 1), np.int32) + 1
     labels = np.multiply(step, np.arange(top_k, dtype=np.int32), dtype=np.int32)  # may wrap around
@@ -138,7 +138,7 @@ def against_peers(n: int, rounds: int) -> dict[str, Timing]:
     """The same metrics of the same predictions, by us and by napkinXC, then by scikit-learn."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "case.npz")
-        np.savez(path, **make_arrays(n, TOP_K, N_LABELS, seed=0))
+        np.savez(path, **make_arrays(n, TOP_K, N_LABELS, random_state=0))
         ranked = {
             "ours, arrays": Contestant(OURS, {"path": path, "lists": False}),
             "ours, lists": Contestant(OURS, {"path": path, "lists": True}),
@@ -161,7 +161,7 @@ def at_scale(n: int, rounds: int) -> dict[str, Timing]:
         ("compare at 1, 3, 5 with 1000 samples each", "compare", [1, 3, 5]),
     ):
         given = {"n": n, "n_labels": N_LABELS, "verb": verb, "ks": ks}
-        one = Contestant(SCALE, given, n_threads=usable_cores())
+        one = Contestant(SCALE, given, n_jobs=usable_cores())
         timings |= alternate({name: one}, rounds=rounds if verb == "evaluate" else 1)
     return timings
 

@@ -78,13 +78,13 @@ class Digits(NamedTuple):
         return {method: one for method, one in found.items() if one is not None}
 
 
-def divided(setting: Setting, seed: int) -> Digits:
+def divided(setting: Setting, random_state: int) -> Digits:
     """Divide the images at random, subtract the training mean, deal the training images into bags.
 
     Pixels are divided by 16, their largest value. Labels are list-merged.
     """
     pixels, digits = load_digits(return_X_y=True)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     order = rng.permutation(len(pixels))
     train = order[:N_TRAIN]
     X = ((pixels - pixels[train].mean(axis=0)) / 16).astype(np.float32)
@@ -93,7 +93,7 @@ def divided(setting: Setting, seed: int) -> Digits:
         Part(X[rows], sp.csr_array(Y[rows]))
         for rows in np.split(order, [N_TRAIN, N_TRAIN + N_VALIDATION])
     )
-    deals = [random_groups(N_TRAIN, setting.size, seed=rng) for _ in range(setting.deals)]
+    deals = [random_groups(N_TRAIN, setting.size, random_state=rng) for _ in range(setting.deals)]
     groups = sp.csr_array(sp.hstack(deals))
     return Digits(first, second, third, groups, merge_labels(first.Y, groups))
 
@@ -103,7 +103,7 @@ class Trial:
     """What differs from run to run."""
 
     loss: str
-    seed: int
+    random_state: int
     tau: float
     learning_rate: float
 
@@ -127,7 +127,7 @@ def trained(
         loss=trial.loss,
         training=training,
         device="cpu",
-        seed=trial.seed,
+        random_state=trial.random_state,
     )
     single = (data.validation.X, None, data.validation.Y)
     return model.fit(data.train.X, data.groups, data.group_labels, validation=single)
@@ -175,15 +175,15 @@ def study(setting: Setting, plan: Plan) -> dict[str, Any]:
         loss: {method: [] for method in METHODS} for loss in LOSSES
     }
     alone: dict[str, list[float]] = {method: [] for method in CHOICES}
-    for seed in range(plan.seeds):
-        data = divided(setting, seed)
+    for random_state in range(plan.seeds):
+        data = divided(setting, random_state)
         embeddings = data.embeddings()
         for method, own in embeddings.items():
             alone[method].append(nearest(own, data.test))
         for loss, methods in networks.items():
             rate, taus = chosen[loss]["learning_rate"], chosen[loss]["tau"]
             for method, found in methods.items():
-                trial = Trial(loss, seed, taus[method], rate)
+                trial = Trial(loss, random_state, taus[method], rate)
                 model = trained(data, embeddings.get(method), setting, plan, trial)
                 found.append(100 * model.score(*data.test))
     return {

@@ -53,7 +53,7 @@ def profile_fit(X: Any, Y: Any) -> tuple[float, list[tuple[str, float]], dict[st
     try:
         profiler = cProfile.Profile()
         started = time.perf_counter()
-        profiler.runcall(XRLinear(n_threads=1).fit, X, Y)
+        profiler.runcall(XRLinear(n_jobs=1).fit, X, Y)
         seconds = time.perf_counter() - started
     finally:
         train_children.solve_lanes = original
@@ -78,7 +78,7 @@ def main() -> None:
     for folder in given.data:
         training = read(folder, options=ReadOptions(split="trn"))
         X, Y = features(training, training)[0], training.Y
-        XRLinear(n_threads=1).fit(X[:2000], Y[:2000])  # compile
+        XRLinear(n_jobs=1).fit(X[:2000], Y[:2000])  # compile
         seconds, spent, solved = profile_fit(X, Y)
         rate = 3 * LANE_ROW * solved["visits"] / solved["seconds"]
         show(

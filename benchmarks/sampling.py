@@ -48,10 +48,10 @@ def long_tailed_labels(n_instances: int, n_labels: int) -> Any:
 
 
 def clustered_vectors(n: int, dim: int, *, per_cluster: int = 60) -> FloatArray:
-    """Unit vectors (n, dim) around random centres."""
+    """Unit vectors (n, dim) around random centers."""
     rng = np.random.default_rng(1)
-    centres = rng.standard_normal((max(1, n // per_cluster), dim), dtype=np.float32)
-    vectors = centres[rng.integers(0, len(centres), n)]
+    centers = rng.standard_normal((max(1, n // per_cluster), dim), dtype=np.float32)
+    vectors = centers[rng.integers(0, len(centers), n)]
     vectors += 0.7 * rng.standard_normal((n, dim), dtype=np.float32)
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
@@ -72,17 +72,17 @@ def time_batches(Y: Any) -> dict[str, Any]:
     return results
 
 
-def time_clustering(embeddings: FloatArray, n_threads: int | None) -> dict[str, Any]:
+def time_clustering(embeddings: FloatArray, n_jobs: int | None) -> dict[str, Any]:
     """Seconds to cluster all instances, and how alike the instances of a cluster are."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     instances = np.arange(len(embeddings))
     kept = torch.from_numpy(embeddings.astype(np.float16)).to(device)
-    cluster_instances(kept, instances[:5000], size=8, seed=0)  # compiles
+    cluster_instances(kept, instances[:5000], size=8, random_state=0)  # compiles
     results = {}
     for size in CLUSTER_SIZES:
         clusters, seconds, cpu_seconds = measured(
             lambda size=size: cluster_instances(
-                kept, instances, size=size, seed=0, n_threads=n_threads
+                kept, instances, size=size, random_state=0, n_jobs=n_jobs
             )
         )
         results[f"clusters of {size}"] = {

@@ -83,8 +83,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     )
     default = Plan()
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="data folders")
-    parser.add_argument("--seed", type=int, default=default.seed)
-    parser.add_argument("--threads", type=int, default=default.n_threads)
+    parser.add_argument("--seed", type=int, default=default.random_state)
+    parser.add_argument("--threads", type=int, default=default.n_jobs)
     parser.add_argument("--candidates", type=int, default=default.candidates)
     parser.add_argument("--no-store", action="store_true", help="only print")
     return parser.parse_args(given)
@@ -93,15 +93,15 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     given = arguments()
     results: dict[str, Any] = {
-        "seed": given.seed, "n_threads": given.threads, "metrics": METRICS, "sets": {}
+        "random_state": given.seed, "n_jobs": given.threads, "metrics": METRICS, "sets": {}
     }  # fmt: skip
     try:
         for source in given.data:
             plan = Plan(
                 candidates=given.candidates,
                 test_split=test_split(source),
-                seed=given.seed,
-                n_threads=given.threads,
+                random_state=given.seed,
+                n_jobs=given.threads,
             )
             results["sets"][source.name] = study(source, plan)
             show_result(source.name, results["sets"][source.name])

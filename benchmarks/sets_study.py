@@ -48,20 +48,20 @@ class Plan:
         Labels per instance that sets are made from.
     test_split : str
         The files to test on.
-    seed, n_threads : int
+    seed, n_jobs : int
         The seed decides the validation part and the trees.
     """
 
     validation: float = 0.1
     candidates: int = 50
     test_split: str = "tst"
-    seed: int = 0
-    n_threads: int = 2
+    random_state: int = 0
+    n_jobs: int = 2
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Candidates of labelled instances."""
+    """Candidates of labeled instances."""
 
     predictions: Predictions
     truth: Sparse
@@ -69,7 +69,7 @@ class Scored:
 
 def models(plan: Plan) -> dict[str, Callable[[], Any]]:
     """The rankers by name."""
-    make = {"seed": plan.seed, "n_threads": plan.n_threads}
+    make = {"random_state": plan.random_state, "n_jobs": plan.n_jobs}
     return {
         "XRLinear": lambda: XRLinear(**make),
         "Disentangled": lambda: Disentangled(XRLinear(**make), overlap=2),
@@ -80,8 +80,8 @@ def study(source: Path, plan: Plan) -> dict[str, Any]:
     """All models on one data set."""
     whole = read(source, options=ReadOptions(split="trn"))
     test = read(source, labels=whole, options=ReadOptions(split=plan.test_split))
-    train, validation = split(whole, test_size=plan.validation, seed=plan.seed)
-    tfidf = TfidfFeatures(n_threads=plan.n_threads)
+    train, validation = split(whole, test_size=plan.validation, random_state=plan.random_state)
+    tfidf = TfidfFeatures(n_jobs=plan.n_jobs)
     X = tfidf.fit_transform(texts(train))
     parts = [(tfidf.transform(texts(part)), part.Y) for part in (validation, test)]
     result: dict[str, Any] = {

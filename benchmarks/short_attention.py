@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from benchmarks.report import show
-from multitudes.encoder.device.short_attention import short_attention
+from multitudes.deep.ops.short_attention import short_attention
+from multitudes.deep.texts.tokens import TILES
 from multitudes.encoder.packed.packed_bert import Shape, padded_attention
-from multitudes.encoder.texts.tokens import TILES
 
 HEADS, HEAD_SIZE, DROPOUT = 12, 32, 0.1
 

@@ -26,7 +26,7 @@ LONGEST_NAME = 90
 
 
 class Recorder:
-    """Watches the optimiser's steps: skips some, times some, records some, then ends the program.
+    """Watches the optimizer's steps: skips some, times some, records some, then ends the program.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Contestant:
     code: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     python: Path = Path(sys.executable)
-    n_threads: int | None = 1
+    n_jobs: int | None = 1
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _check_agreement(timings: Mapping[str, Timing]) -> None:
 
 
 def ratio(slow: Timing, fast: Timing) -> float:
-    """How many times as long `slow` took: the median over rounds of neighbouring runs."""
+    """How many times as long `slow` took: the median over rounds of neighboring runs."""
     return _median_ratio(slow.seconds, fast.seconds)
 
 
@@ -113,7 +113,7 @@ def _median_ratio(slow: Sequence[float], fast: Sequence[float]) -> float:
 
 @contextmanager
 def _started(name: str, contestant: Contestant) -> Iterator[subprocess.Popen[str]]:
-    threads = contestant.n_threads
+    threads = contestant.n_jobs
     limits = {} if threads is None else {key: str(threads) for key in _ONE_THREAD}
     environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", **limits}
     with subprocess.Popen(

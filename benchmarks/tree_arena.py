@@ -42,7 +42,7 @@ class Arena:
     ----------
     folder : path
         Holds the files of `tree_data.export`; models are kept in it as well.
-    n_threads : int
+    n_jobs : int
     rounds : int
         Timed runs of each contestant.
     seeds : int
@@ -50,7 +50,7 @@ class Arena:
     """
 
     folder: Path
-    n_threads: int
+    n_jobs: int
     rounds: int
     seeds: int
 
@@ -63,7 +63,7 @@ class Arena:
         return answers
 
     def train_once(
-        self, who: str, tree: Tree, seed: int, *, weights: str = "float16"
+        self, who: str, tree: Tree, random_state: int, *, weights: str = "float16"
     ) -> dict[str, Any]:
         """One training, with the precision of the model it made.
 
@@ -79,11 +79,15 @@ class Arena:
             "max_leaf_size": tree.max_leaf_size,
             "score": tree.score,
             "weights": weights,
-            "seed": seed,
-            "n_threads": self.n_threads,
+            "random_state": random_state,
+            "n_jobs": self.n_jobs,
         }
         answer = trial(who, "train", order)
-        return {**answer, "seed": seed, "p": precisions(labels, self.folder / "Y_test.npz")}
+        return {
+            **answer,
+            "random_state": random_state,
+            "p": precisions(labels, self.folder / "Y_test.npz"),
+        }
 
     def predict(self, contestants: Sequence[str], *, n_online: int) -> Answers:
         """Let all predict in turns with the models they trained last."""
@@ -93,7 +97,7 @@ class Arena:
                 order = {
                     "folder": str(self.folder),
                     "model": str(self.model_of(who)),
-                    "n_threads": self.n_threads,
+                    "n_jobs": self.n_jobs,
                     "n_online": n_online,
                     "repeats": 3,
                 }

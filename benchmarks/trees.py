@@ -45,13 +45,13 @@ BINARY_PEERS = ("omikuji", "napkinxc")
 
 
 def measure(
-    source: Path, peers: Sequence[str], *, rounds: int, seeds: int, n_threads: int, n_online: int
+    source: Path, peers: Sequence[str], *, rounds: int, seeds: int, n_jobs: int, n_online: int
 ) -> dict[str, Any]:
     """Everything about one data set; the keys that others look for come first."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         size = export(source, folder, as_text="omikuji" in peers)
-        arena = Arena(folder, n_threads, rounds, seeds)
+        arena = Arena(folder, n_jobs, rounds, seeds)
         # First of all, so that compiling happens here and not under a stopwatch that counts.
         by_type = weight_types(arena)
         wide = [OURS, *(peer for peer in peers if peer == "pecos")]
@@ -75,7 +75,8 @@ def weight_types(arena: Arena) -> Answers:
     """Our model with weights kept as float32 and as int8, for every seed."""
     return {
         weights: [
-            arena.train_once(OURS, XR_LINEAR, seed, weights=weights) for seed in range(arena.seeds)
+            arena.train_once(OURS, XR_LINEAR, random_state, weights=weights)
+            for random_state in range(arena.seeds)
         ]
         for weights in ("float32", "int8")
     }
@@ -165,7 +166,7 @@ def training_mb(answers: Sequence[dict[str, Any]]) -> float:
     return float(statistics.median(one["peak_mb"] - one["start_mb"] for one in answers))
 
 
-def compile_times(n_threads: int) -> dict[str, float]:
+def compile_times(n_jobs: int) -> dict[str, float]:
     """Seconds of the first use: on a new machine, and in every later process."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -175,8 +176,8 @@ def compile_times(n_threads: int) -> dict[str, float]:
             "folder": str(folder),
             "branching": 4,
             "max_leaf_size": 20,
-            "seed": 0,
-            "n_threads": n_threads,
+            "random_state": 0,
+            "n_jobs": n_jobs,
         }
         cache = {"NUMBA_CACHE_DIR": str(folder / "compiled")}
         first = trial(OURS, "compile_time", order, environment=cache)
@@ -236,7 +237,7 @@ def main() -> None:
     if unknown:
         parser.error(f"no peer {unknown[0]!r}; known: {', '.join(REQUIREMENTS)}")
     results: dict[str, Any] = {
-        "n_threads": given.threads,
+        "n_jobs": given.threads,
         "peers": {peer: version_of(peer) for peer in peers},
         **({} if given.no_jit else compile_times(given.threads)),
         "sets": {},
@@ -247,7 +248,7 @@ def main() -> None:
             peers,
             rounds=given.rounds,
             seeds=given.seeds,
-            n_threads=given.threads,
+            n_jobs=given.threads,
             n_online=given.online,
         )
         results["sets"][source.name] = result

@@ -44,12 +44,12 @@ def trial(
     task : str
         One of the tasks it serves.
     order : mapping
-        What the task is given; `n_threads` also limits the libraries' thread pools.
+        What the task is given; `n_jobs` also limits the libraries' thread pools.
     environment : mapping, optional
         More environment variables.
     """
     python = Path(sys.executable) if who == OURS else python_of(who)
-    limits = dict.fromkeys(_THREAD_LIMITS, str(order["n_threads"]))
+    limits = dict.fromkeys(_THREAD_LIMITS, str(order["n_jobs"]))
     variables = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", **limits, **(environment or {})}
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"

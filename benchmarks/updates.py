@@ -51,10 +51,10 @@ class Problem(NamedTuple):
     Y_test: Sparse
     n_old: int
 
-    def held_out(self, seed: int) -> Problem:
+    def held_out(self, random_state: int) -> Problem:
         """The same data with a random part of the labels put last."""
         n_labels = self.Y.shape[1]
-        order = np.random.default_rng(seed).permutation(n_labels)
+        order = np.random.default_rng(random_state).permutation(n_labels)
         n_old = n_labels - max(1, round(HELD_OUT * n_labels))
         order = np.concatenate([np.sort(order[:n_old]), np.sort(order[n_old:])])
         return self._replace(Y=self.Y[:, order], Y_test=self.Y_test[:, order], n_old=n_old)
@@ -74,11 +74,14 @@ def load(source: Path) -> Problem:
     return Problem(X, training.Y, X_test, test.Y, training.Y.shape[1])
 
 
-def measure(problem: Problem, *, seeds: int, rounds: int, n_threads: int) -> dict[str, Any]:
+def measure(problem: Problem, *, seeds: int, rounds: int, n_jobs: int) -> dict[str, Any]:
     """Both ways, for each seed, in turns."""
     small = problem._replace(X=problem.X[:WARM_UP], Y=problem.Y[:WARM_UP])
-    one_seed(small, 0, rounds=1, n_threads=n_threads)
-    found = [one_seed(problem, seed, rounds=rounds, n_threads=n_threads) for seed in range(seeds)]
+    one_seed(small, 0, rounds=1, n_jobs=n_jobs)
+    found = [
+        one_seed(problem, random_state, rounds=rounds, n_jobs=n_jobs)
+        for random_state in range(seeds)
+    ]
     result: dict[str, Any] = {"sizes": sizes(problem.X, problem.Y, problem.X_test), "seeds": seeds}
     for way in ("added", "retrained"):
         seconds = [second for one in found for second in one[way]["seconds"]]
@@ -92,14 +95,14 @@ def measure(problem: Problem, *, seeds: int, rounds: int, n_threads: int) -> dic
     return {**result, "by_seed": found}
 
 
-def one_seed(problem: Problem, seed: int, *, rounds: int, n_threads: int) -> dict[str, Any]:
+def one_seed(problem: Problem, random_state: int, *, rounds: int, n_jobs: int) -> dict[str, Any]:
     """Precision and seconds of both ways."""
-    own = problem.held_out(seed)
-    known = XRLinear(seed=seed, n_threads=n_threads).fit(*own.old_part())
+    own = problem.held_out(random_state)
+    known = XRLinear(random_state=random_state, n_jobs=n_jobs).fit(*own.old_part())
     seconds: dict[str, list[float]] = {"added": [], "retrained": []}
     models: dict[str, XRLinear] = {}
     for _ in range(rounds):
-        grown, fresh = copy.deepcopy(known), XRLinear(seed=seed, n_threads=n_threads)
+        grown, fresh = copy.deepcopy(known), XRLinear(random_state=random_state, n_jobs=n_jobs)
         seconds["added"].append(stopwatch(lambda m=grown: m.add_labels(own.X, own.Y)))
         seconds["retrained"].append(stopwatch(lambda m=fresh: m.fit(own.X, own.Y)))
         models = {"added": grown, "retrained": fresh}
@@ -161,11 +164,11 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
-    results: dict[str, Any] = {"n_threads": given.threads, "held_out": HELD_OUT, "sets": {}}
+    results: dict[str, Any] = {"n_jobs": given.threads, "held_out": HELD_OUT, "sets": {}}
     try:
         for source in given.data:
             result = measure(
-                load(source), seeds=given.seeds, rounds=given.rounds, n_threads=given.threads
+                load(source), seeds=given.seeds, rounds=given.rounds, n_jobs=given.threads
             )
             results["sets"][source.name] = result
             show_result(source.name, result)

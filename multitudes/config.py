@@ -72,6 +72,15 @@ class Config:
         """The settings as plain values, for the model's manifest."""
         return dataclasses.asdict(self)
 
+    def replaced(self, **changes: Any) -> Self:
+        """A copy with some settings changed; an unknown name is refused like in `from_dict`."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return type(self).from_dict({**values, **changes})
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name, as scikit-learn asks an estimator for them."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
     @classmethod
     def describe(cls) -> list[tuple[str, str, Any, str]]:
         """(name, type, default, sentence) of each setting, for help texts and documentation."""

@@ -25,17 +25,21 @@ class Step:
 def steps(
     *,
     n_instances: int = 20_000,
-    seed: int = 0,
-    n_threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     output: Path | None = None,
 ) -> Iterator[Step]:
     """Run the demo step by step; each is yielded when it is done."""
-    train, test = split(catalogue(n_instances, seed=seed).dataset, test_size=0.2, seed=seed)
+    train, test = split(
+        catalogue(n_instances, random_state=random_state).dataset,
+        test_size=0.2,
+        random_state=random_state,
+    )
     yield Step(
         f"A catalogue of {len(train):,} texts to learn from and {len(test):,} to test on, "
         f"{train.n_labels:,} labels."
     )
-    tagger = Tagger("xr-linear", seed=seed, n_threads=n_threads)
+    tagger = Tagger("xr-linear", random_state=random_state, n_jobs=n_jobs)
     started = time.perf_counter()
     tagger.fit_dataset(train)
     yield Step(

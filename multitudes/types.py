@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -145,3 +145,76 @@ class PartitionModel(Protocol):
 
     def partitions(self) -> Sequence[Any]:
         """Unfitted models of one tree each, whose scores are averaged."""
+
+
+@runtime_checkable
+class ReadsTexts(Protocol):
+    """A model that learns from texts, not from features X, and says so.
+
+    Its ``fit`` is ``fit(texts, y, *, validation=(texts, y), checkpoint=folder)``.
+    """
+
+    reads_texts: ClassVar[bool]
+
+
+@runtime_checkable
+class TakesLabelTexts(Protocol):
+    """A model that reads the texts of labels too: ``fit(..., label_texts=texts)``."""
+
+    needs_label_texts: ClassVar[bool]
+    """Whether it cannot do without them; if not, it learns better with them."""
+
+
+@runtime_checkable
+class MakesSets(Protocol):
+    """A model that decides by itself how many labels an instance has."""
+
+    def predict_sets(self, X: Any) -> Predictions:
+        """The set of labels of each instance."""
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A model that can say why an instance got a label."""
+
+    def explain(self, x: Any, label: int) -> Any:
+        """What speaks for and against a label."""
+
+
+@runtime_checkable
+class Updates(Protocol):
+    """A model that learns from further instances without starting over."""
+
+    def partial_fit(self, X: Any, y: Sparse) -> Self:
+        """Learn from further instances of the labels that are there."""
+
+
+@runtime_checkable
+class AddsLabels(Protocol):
+    """A model that takes new labels without training the others again."""
+
+    add_labels: Callable[..., Self]
+
+
+@runtime_checkable
+class RemovesLabels(Protocol):
+    """A model that can forget labels."""
+
+    def remove_labels(self, labels: Sequence[int]) -> Self:
+        """Drop labels by id; the others keep their order."""
+
+
+@runtime_checkable
+class ScoresPairs(Protocol):
+    """A model that can score given (instance, label) pairs, reached by its search or not."""
+
+    def score_pairs(self, X: Any, pairs: Any) -> FloatArray:
+        """The score of each stored entry of `pairs`."""
+
+
+@runtime_checkable
+class MovesToDevice(Protocol):
+    """A model that computes on a device of torch."""
+
+    def to(self, device: str) -> Self:
+        """Move to a device, e.g. "cuda"."""

@@ -41,9 +41,9 @@ def main() -> None:
     runs: dict[str, Any] = {}
     with progress.shown(arguments.verbose):
         for name in arguments.contestants:
-            for seed in range(arguments.seeds):
-                run = one_run(name, problem, arguments, seed=seed, rate=rate)
-                runs[f"{name}, seed {seed}"] = run
+            for random_state in range(arguments.seeds):
+                run = one_run(name, problem, arguments, random_state=random_state, rate=rate)
+                runs[f"{name}, seed {random_state}"] = run
                 print(f"{name}: {json.dumps({k: v for k, v in run.items() if k != 'curve'})}")
                 sys.stdout.flush()
                 found = {"matrix_rate_tflops": tflops, "runs": runs}
@@ -80,15 +80,22 @@ def parse() -> argparse.Namespace:
 
 
 def one_run(
-    name: str, problem: Problem, arguments: argparse.Namespace, *, seed: int, rate: float | None
+    name: str,
+    problem: Problem,
+    arguments: argparse.Namespace,
+    *,
+    random_state: int,
+    rate: float | None,
 ) -> dict[str, Any]:
     validation = None
     if arguments.validate:
-        problem = problem.for_validation(min(VALIDATION, len(problem.train) // 5), seed=0)
+        problem = problem.for_validation(min(VALIDATION, len(problem.train) // 5), random_state=0)
         validation = (problem.test, problem.Y_test)
-    model = model_for(name, arguments, seed=seed, validate_every=arguments.validate_every)
+    model = model_for(
+        name, arguments, random_state=random_state, validate_every=arguments.validate_every
+    )
     run = train_and_measure(model, problem, validation=validation, matrix_rate=rate)
-    if arguments.save and seed == 0:
+    if arguments.save and random_state == 0:
         save_encoder(model, Path(arguments.save) / re.sub(r"[^a-z0-9.]+", "-", name))
     return run
 

@@ -10,9 +10,9 @@ from typing import Any
 from benchmarks.machine import describe
 from benchmarks.prime.contestants import contestant
 from benchmarks.prime.problem import FILE, Problem, prepare
+from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.prime import Prime
-from multitudes.training import TrainingConfig
 
 NOT_SETTINGS = ("out", "data", "save")
 
@@ -44,7 +44,7 @@ def load(arguments: argparse.Namespace) -> Problem:
 
 
 def model_for(
-    name: str, arguments: argparse.Namespace, *, seed: int, validate_every: int = 1
+    name: str, arguments: argparse.Namespace, *, random_state: int, validate_every: int = 1
 ) -> Prime:
     """An unfitted contestant; settings may follow its name: 'prime loss.gamma_min=0.2'."""
     changes: list[str] = []
@@ -63,7 +63,7 @@ def model_for(
         ),
         batch_size=arguments.batch_size,
         changes=[*arguments.set, *changes],
-        seed=seed,
+        random_state=random_state,
     )
 
 

@@ -7,27 +7,27 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.presets import prime_preset
 from multitudes.encoder.prime import Prime
 from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
-from multitudes.training import TrainingConfig
 
 TABLE_2 = ("dpr", "ngame", "dexa", "prime-lite", "prime")
 LITE = "prime-lite"
 
 # Table 6: the loss without some of its terms.
 LOSSES = {
-    "without text terms, dynamic margin, regulariser": LossConfig(
-        margin="fixed", query_to_label=False, label_to_query=False, regulariser_weight=0.0
+    "without text terms, dynamic margin, regularizer": LossConfig(
+        margin="fixed", query_to_label=False, label_to_query=False, regularizer_weight=0.0
     ),
-    "without dynamic margin, label-to-query, regulariser": LossConfig(
-        margin="fixed", label_to_query=False, regulariser_weight=0.0
+    "without dynamic margin, label-to-query, regularizer": LossConfig(
+        margin="fixed", label_to_query=False, regularizer_weight=0.0
     ),
-    "without label-to-query, regulariser": LossConfig(label_to_query=False, regulariser_weight=0.0),
-    "without regulariser": LossConfig(regulariser_weight=0.0),
+    "without label-to-query, regularizer": LossConfig(label_to_query=False, regularizer_weight=0.0),
+    "without regularizer": LossConfig(regularizer_weight=0.0),
     "fixed margin": LossConfig(margin="fixed"),
 }
 
@@ -61,7 +61,7 @@ def contestant(
     training: TrainingConfig,
     batch_size: int,
     changes: Sequence[str] = (),
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Prime:
     """An unfitted model of Table 2, one with a classifier, or PRIME-lite without some part.
 
@@ -80,7 +80,7 @@ def contestant(
         backbone=backbone,
         training=training,
         classifier=name.endswith(WITH_CLASSIFIER),
-        seed=seed,
+        random_state=random_state,
     )
     for change in changes:
         name, _, value = change.partition("=")

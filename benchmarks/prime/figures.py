@@ -52,14 +52,14 @@ def draw_one(runs: dict[str, Any], names: list[str], path: Path) -> Path:
     """A panel for each metric, a curve for each contestant: the mean over its seeds."""
     figure, panels = panels_for(dict.fromkeys(METRICS))
     for metric, axes in zip(METRICS, panels, strict=True):
-        for name, colour in zip(names, COLOURS, strict=False):
+        for name, color in zip(names, COLOURS, strict=False):
             found = curves(runs, name, metric)
             if not found:
                 continue
             epochs = sorted(set.intersection(*(set(one[0]) for one in found)))
             values = [[dict(zip(*one, strict=True))[e] for e in epochs] for one in found]
             label = WHOLE if name == LITE else name
-            axes.plot(epochs, 100 * np.mean(values, axis=0), color=colour, marker=".", label=label)
+            axes.plot(epochs, 100 * np.mean(values, axis=0), color=color, marker=".", label=label)
         axes.set_title(metric, fontsize=10)
         axes.set_xlabel("epoch")
         axes.xaxis.get_major_locator().set_params(integer=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.prime.problem import Problem
-from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.deep.texts.tokens import TokenRows
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class HoldOut:
     seen: Problem
     unseen: Problem
 
-    def examples(self, n: int, *, seed: int) -> list[TokenRows]:
+    def examples(self, n: int, *, random_state: int) -> list[TokenRows]:
         """Up to `n` training texts of each unseen label; with a larger `n` there are others too."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(random_state)
         by_label = self.unseen.Y.tocsc()
         drawn = []
         for start, end in zip(by_label.indptr[:-1], by_label.indptr[1:], strict=True):
@@ -50,9 +50,9 @@ class HoldOut:
         }
 
 
-def hold_out(problem: Problem, part: float, *, seed: int) -> HoldOut:
+def hold_out(problem: Problem, part: float, *, random_state: int) -> HoldOut:
     """Take a random part of the labels out; training instances left without a label go too."""
-    order = np.random.default_rng(seed).permutation(len(problem.labels))
+    order = np.random.default_rng(random_state).permutation(len(problem.labels))
     n_unseen = max(1, round(part * len(order)))
     seen = with_labels(problem, np.sort(order[n_unseen:]))
     rows = np.flatnonzero(np.diff(seen.Y.indptr))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.deep.texts.tokens import TokenRows
 
 FILE = "problem.npz"
 
@@ -73,9 +73,9 @@ class Problem:
         train, test = (np.arange(min(n, len(rows))) for rows in (self.train, self.test))
         return self._with(train, self.test.take(test), self.Y_test[test], self.test_pairs)
 
-    def for_validation(self, n: int, seed: int) -> Problem:
+    def for_validation(self, n: int, random_state: int) -> Problem:
         """`n` training instances stand in for the test split; the rest is learned from."""
-        order = np.random.default_rng(seed).permutation(len(self.train))
+        order = np.random.default_rng(random_state).permutation(len(self.train))
         kept, aside = np.sort(order[n:]), np.sort(order[:n])
         place = np.full(len(order), -1)
         place[aside] = np.arange(n)
@@ -97,7 +97,7 @@ class Problem:
 
 
 def prepare(source: Path, *, max_length: int, label_max_length: int = 32) -> Problem:
-    """Read a data set's folder and tokenise it."""
+    """Read a data set's folder and tokenize it."""
     # Here: a machine that is given prepared data needs no readers.
     from multitudes.data import ReadOptions, read
     from multitudes.encoder.backbone.backbone_config import BackboneConfig

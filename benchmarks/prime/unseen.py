@@ -26,12 +26,12 @@ from benchmarks.prime.hold_out import HoldOut, hold_out
 from benchmarks.prime.problem import Problem
 from benchmarks.report import show
 from multitudes import progress
+from multitudes.deep.training import choose_device
 from multitudes.encoder.backbone.loading import load_backbone
 from multitudes.encoder.fitting import embed
 from multitudes.encoder.prime import Prime
 from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.metrics import evaluate
-from multitudes.training import choose_device
 
 EXAMPLES = (1, 5)
 DEEPEST = 100
@@ -48,16 +48,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     problem = load(arguments)
-    split = hold_out(problem, arguments.part, seed=arguments.seed)
+    split = hold_out(problem, arguments.part, random_state=arguments.seed)
     results: dict[str, Any] = {"split": split.sizes(), "unseen": {}, "seen": {}, "seconds": {}}
     with progress.shown(arguments.verbose):
         for dropout in arguments.dropouts:
             name = f"source_dropout={dropout}"
             start = time.perf_counter()
             model = model_for(
-                f"{arguments.contestant} prototypes.{name}", arguments, seed=arguments.seed
+                f"{arguments.contestant} prototypes.{name}", arguments, random_state=arguments.seed
             )
-            one = measure(model, split, seed=arguments.seed)
+            one = measure(model, split, random_state=arguments.seed)
             results["seen"][name], results["unseen"][name] = one["seen"], one["unseen"]
             results["seconds"][name] = round(time.perf_counter() - start, 1)
             print(f"{name}: {json.dumps(one)}")
@@ -67,7 +67,7 @@ def main() -> None:
     print(json.dumps(results))
 
 
-def measure(model: Prime, split: HoldOut, *, seed: int) -> dict[str, Any]:
+def measure(model: Prime, split: HoldOut, *, random_state: int) -> dict[str, Any]:
     """Train on the labels that are left, add the others, and look at both kinds."""
     seen, unseen = split.seen, split.unseen
     model.fit(seen.train, seen.Y, label_texts=seen.labels)
@@ -75,7 +75,7 @@ def measure(model: Prime, split: HoldOut, *, seed: int) -> dict[str, Any]:
     of_seen = ranked(queries, model.label_vectors_, seen)
     ways = {
         name: compared(queries, vectors, model, split)
-        for name, vectors in added(model, split, seed).items()
+        for name, vectors in added(model, split, random_state).items()
     }
     texts = embed(model.network_.backbone, unseen.labels, "Embedding labels")
     ways["text encoder, trained"] = ranked(queries, texts, unseen)
@@ -85,11 +85,11 @@ def measure(model: Prime, split: HoldOut, *, seed: int) -> dict[str, Any]:
     return {"seen": of_seen, "unseen": ways}
 
 
-def added(model: Prime, split: HoldOut, seed: int) -> dict[str, Any]:
+def added(model: Prime, split: HoldOut, random_state: int) -> dict[str, Any]:
     """Vectors (n_unseen, d) of the held-out labels, by what is known of them."""
     labels, ways = split.unseen.labels, {}
     for n in (0, *EXAMPLES):
-        model.add_labels(labels, split.examples(n, seed=seed) if n else None)
+        model.add_labels(labels, split.examples(n, random_state=random_state) if n else None)
         ways[f"PRIME, {n} examples"] = model.label_vectors_[-len(labels) :].copy()
     return ways
 

@@ -40,8 +40,10 @@ def main() -> None:
     runs: dict[str, Any] = {}
     with progress.shown(given.verbose):
         for name in given.contestants:
-            for seed in range(given.first_seed, given.first_seed + given.seeds):
-                runs[f"{name}, seed {seed}"] = run = one_run(name, problem, given, seed)
+            for random_state in range(given.first_seed, given.first_seed + given.seeds):
+                runs[f"{name}, seed {random_state}"] = run = one_run(
+                    name, problem, given, random_state
+                )
                 print(f"{name}: {json.dumps({k: v for k, v in run.items() if k != 'curve'})}")
                 sys.stdout.flush()
                 store(out, problem, given, runs)
@@ -94,7 +96,9 @@ def load(given: argparse.Namespace) -> Problem:
     return problem.first(given.first) if given.first else problem
 
 
-def one_run(name: str, problem: Problem, given: argparse.Namespace, seed: int) -> dict[str, Any]:
+def one_run(
+    name: str, problem: Problem, given: argparse.Namespace, random_state: int
+) -> dict[str, Any]:
     model = contestant(
         name,
         words=WordsConfig(vectors=problem.vectors, dim=given.dim, max_length=given.max_length),
@@ -106,7 +110,7 @@ def one_run(name: str, problem: Problem, given: argparse.Namespace, seed: int) -
         ),
         batch_size=given.batch_size,
         changes=[f"network.compile={given.compile}", *given.set],
-        seed=seed,
+        random_state=random_state,
     )
     return train_and_measure(model, problem, look_at_test=not given.validate)
 

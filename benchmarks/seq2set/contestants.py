@@ -40,7 +40,7 @@ def contestant(
     training: Seq2SetTraining,
     batch_size: int,
     changes: Sequence[str] = (),
-    seed: int = 0,
+    random_state: int = 0,
 ) -> OTSeq2Set:
     """An unfitted model.
 
@@ -55,7 +55,7 @@ def contestant(
         batches=BatchConfig(batch_size=batch_size, predict_batch_size=1024),
         decoding=DecodingConfig(),
         training=training,
-        seed=seed,
+        random_state=random_state,
     )
     for change in (*changes, *own):
         setting, _, value = change.partition("=")

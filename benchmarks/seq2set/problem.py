@@ -92,9 +92,9 @@ class Problem:
             Y_test=self.Y_test[:n],
         )
 
-    def split(self, seed: int = 0) -> tuple[Problem, tuple[list[str], Any]]:
+    def split(self, random_state: int = 0) -> tuple[Problem, tuple[list[str], Any]]:
         """Without a tenth of the training instances, and that tenth, for validation."""
-        order = np.random.default_rng(seed).permutation(len(self.train))
+        order = np.random.default_rng(random_state).permutation(len(self.train))
         aside, kept = np.sort(order[: len(order) // 10]), np.sort(order[len(order) // 10 :])
         rest = replace(self, train=[self.train[i] for i in kept], Y=self.Y[kept])
         return rest, ([self.train[i] for i in aside], self.Y[aside])

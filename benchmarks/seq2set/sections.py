@@ -26,7 +26,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.report import show
-from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.deep.texts.tokens import TokenRows
 from multitudes.seq2set.losses import transport
 from multitudes.seq2set.losses.loss_config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher
@@ -87,7 +87,7 @@ def sections(
     torch.manual_seed(0)
     start = StartVectors(*vectors, n_words_found=0, n_labels_found=0)
     network = SeqNetwork(start, n_steps=given.steps, config=config).to(device).train()
-    optimiser = torch.optim.AdamW(network.parameters(), fused=device.type == "cuda")
+    optimizer = torch.optim.AdamW(network.parameters(), fused=device.type == "cuda")
     fixed = Fixed(network, batch)
 
     def encode() -> Tensor:
@@ -122,7 +122,7 @@ def sections(
 
         def update() -> None:
             torch.nn.utils.clip_grad_norm_(network.parameters(), 8.0)
-            optimiser.step()
+            optimizer.step()
 
         whole().backward()
         times["update"] = milliseconds(update, network, given.rounds, backward=False)

@@ -36,8 +36,8 @@ def train(order: Order) -> dict[str, Any]:
         weights_threshold=0.1,
         tree_search_type="beam",
         beam_search_width=BEAM_WIDTH,
-        seed=order["seed"],
-        threads=order["n_threads"],
+        seed=order["random_state"],
+        threads=order["n_jobs"],
     )
     _, cost = measured(lambda: model.fit(X, Y))
     (X_test,) = load(order["folder"], "X_test")

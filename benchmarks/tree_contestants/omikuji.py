@@ -30,7 +30,7 @@ def train(order: Order) -> dict[str, Any]:
     settings.n_trees = 1
     settings.cluster_k = order["branching"]
     settings.min_branch_size = order["max_leaf_size"]
-    pool = ffi.gc(lib.init_omikuji_thread_pool(order["n_threads"]), lib.free_omikuji_thread_pool)
+    pool = ffi.gc(lib.init_omikuji_thread_pool(order["n_jobs"]), lib.free_omikuji_thread_pool)
     path = ffi.new("char[]", f"{order['folder']}/train.txt".encode())
     data = ffi.gc(lib.load_omikuji_data_set(path, pool), lib.free_omikuji_data_set)
     pointer, cost = measured(lambda: lib.train_omikuji_model(data, settings, pool))

@@ -31,8 +31,8 @@ def estimator(order: Order) -> XRLinear:
         beam_width=BEAM_WIDTH,
         score_function=order.get("score", "l3-hinge"),
         weights=order.get("weights", "float16"),
-        seed=order["seed"],
-        n_threads=order["n_threads"],
+        random_state=order["random_state"],
+        n_jobs=order["n_jobs"],
     )
 
 
@@ -56,9 +56,9 @@ def train(order: Order) -> dict[str, Any]:
 def predict(order: Order) -> dict[str, Any]:
     """Predict with a saved model."""
     model: Any = load_model(order["model"])
-    model.n_threads = order["n_threads"]
+    model.n_jobs = order["n_jobs"]
     one: Any = load_model(order["model"])
-    one.n_threads = 1
+    one.n_jobs = 1
     return time_prediction(
         order,
         lambda X: model.predict(X, top_k=TOP_K),

@@ -30,14 +30,14 @@ from benchmarks.tree_contestants.process import (
 
 def fit(order: Order, X: sp.csr_matrix, Y: sp.csr_matrix) -> XLinearModel:
     """Embed the labels, build the tree, train its rankers."""
-    threads = order["n_threads"]
+    threads = order["n_jobs"]
     embeddings = LabelEmbeddingFactory.create(Y, X, method="pifa", threads=threads)
     tree = Indexer.gen(
         embeddings,
         indexer_type="hierarchicalkmeans",
         nr_splits=order["branching"],
         max_leaf_size=order["max_leaf_size"],
-        seed=order["seed"],
+        seed=order["random_state"],
         threads=threads,
     )
     del embeddings
@@ -52,7 +52,7 @@ def train(order: Order) -> dict[str, Any]:
     model.save(order["model"])
     (X_test,) = load(order["folder"], "X_test")
     scores = predictor(order["model"]).predict(
-        X_test, only_topk=TOP_K, beam_size=BEAM_WIDTH, threads=order["n_threads"]
+        X_test, only_topk=TOP_K, beam_size=BEAM_WIDTH, threads=order["n_jobs"]
     )
     save_labels(order["labels"], ranked(scores))
     return {
@@ -69,7 +69,7 @@ def predict(order: Order) -> dict[str, Any]:
     settings = {"only_topk": TOP_K, "beam_size": BEAM_WIDTH}
     return time_prediction(
         order,
-        lambda X: model.predict(X, threads=order["n_threads"], **settings),
+        lambda X: model.predict(X, threads=order["n_jobs"], **settings),
         lambda row: model.predict(row, threads=1, **settings),
     )
 

@@ -1,4 +1,4 @@
-"""multitudes calibrate: labelled data to probabilities and label sets of a model."""
+"""multitudes calibrate: labeled data to probabilities and label sets of a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIG = "multitudes.scores.calibrated:CalibrationConfig"
 def calibrate(
     model: Annotated[Path, typer.Argument(help="Folder of the model.")],
     data: Annotated[
-        Path, typer.Argument(help="Labelled data that it was not trained on; - is stdin.")
+        Path, typer.Argument(help="Labeled data that it was not trained on; - is stdin.")
     ],
     out: Annotated[
         Path | None,

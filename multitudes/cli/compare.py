@@ -22,7 +22,7 @@ def compare(
     skip_empty: options.SkipEmpty = False,
     resamples: options.Resamples = 1000,
     confidence: options.Confidence = 0.95,
-    seed: options.Seed = 0,
+    random_state: options.Seed = 0,
     format: options.Format = None,
     read: options.Read = None,
     quiet: options.Quiet = False,
@@ -48,7 +48,7 @@ def compare(
             ks=cutoffs(ks),
             inverse_propensity=propensities(aligned, propensity),
             skip_empty=skip_empty,
-            resampling=metrics.Resampling(resamples, confidence, seed),
+            resampling=metrics.Resampling(resamples, confidence, random_state),
         )
     if json:
         show_json(comparison.to_dict())

@@ -17,7 +17,7 @@ def demo(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also save the model, to this folder.")
     ] = None,
-    seed: options.Seed = 0,
+    random_state: options.Seed = 0,
     threads: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -34,7 +34,9 @@ def demo(
         check_target(output)
     out = console()
     with progress.shown(not quiet):
-        for step in demo.steps(n_instances=instances, seed=seed, n_threads=threads, output=output):
+        for step in demo.steps(
+            n_instances=instances, random_state=random_state, n_jobs=threads, output=output
+        ):
             out.print(step.text, markup=False, soft_wrap=True)
             if step.report is not None:
                 out.print(report_table(step.report))

@@ -34,7 +34,7 @@ def evaluate(
     intervals: options.Intervals = False,
     resamples: options.Resamples = 1000,
     confidence: options.Confidence = 0.95,
-    seed: options.Seed = 0,
+    random_state: options.Seed = 0,
     format: options.Format = None,
     read: options.Read = None,
     quiet: options.Quiet = False,
@@ -54,7 +54,7 @@ def evaluate(
     with progress.shown(not quiet):
         reading = Reading(format, read or [], quiet=quiet)
         aligned = aligned_files([predictions], truth, train, filter, reading)
-        resampling = metrics.Resampling(resamples, confidence, seed) if intervals else None
+        resampling = metrics.Resampling(resamples, confidence, random_state) if intervals else None
         if sets:
             report = metrics.evaluate_sets(
                 aligned.predictions[0], aligned.truth.Y,

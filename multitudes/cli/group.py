@@ -50,7 +50,7 @@ def group(
         bool,
         typer.Option("--diagnose", help="Say how hard it is to learn from the groups, and why."),
     ] = False,
-    seed: options.Seed = 0,
+    random_state: options.Seed = 0,
     threads: options.Threads = None,
     format: options.Format = None,
     on_error: options.OnError = "raise",
@@ -78,7 +78,7 @@ def group(
         dataset = Reading(format, read or [], on_error, quiet).read(data, group_labels=groups)
         known = dataset if keep_labels else None
         if groups is None:
-            making = (random, clusters, noise, not as_set, seed, threads)
+            making = (random, clusters, noise, not as_set, random_state, threads)
             dataset = _grouped(dataset, *making, quiet=quiet)
         found = _diagnosed(dataset, threads) if diagnose else None
         if folder is not None:
@@ -117,8 +117,8 @@ def _grouped(
     depth: int | None,
     noise: float,
     as_counts: bool,
-    seed: int,
-    n_threads: int | None,
+    random_state: int,
+    n_jobs: int | None,
     *,
     quiet: bool,
 ) -> Dataset:
@@ -128,17 +128,17 @@ def _grouped(
     if dataset.groups is not None and not quiet:
         remark(f"the {dataset.groups.shape[1]:,} groups of the data are replaced")
     if size is not None:
-        made = random_groups(len(dataset), size, seed=seed)
+        made = random_groups(len(dataset), size, random_state=random_state)
     else:
         assert depth is not None  # one of the two is given
-        X = features_of(dataset, n_threads=n_threads)
-        made = noisy_groups(X, depth, noise, seed=seed, n_threads=n_threads)
+        X = features_of(dataset, n_jobs=n_jobs)
+        made = noisy_groups(X, depth, noise, random_state=random_state, n_jobs=n_jobs)
     return grouped_dataset(dataset, made, as_counts=as_counts)
 
 
-def _diagnosed(dataset: Dataset, n_threads: int | None) -> Any:
+def _diagnosed(dataset: Dataset, n_jobs: int | None) -> Any:
     from multitudes.groups.diagnosis import diagnose
     from multitudes.groups.grouped_dataset import features_of, groups_to_learn
 
     groups, group_labels = groups_to_learn(dataset)
-    return diagnose(features_of(dataset, n_threads=n_threads), groups, group_labels)
+    return diagnose(features_of(dataset, n_jobs=n_jobs), groups, group_labels)

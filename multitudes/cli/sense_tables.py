@@ -11,7 +11,7 @@ N_NEAREST, N_WORDS, N_TEXTS = 4, 6, 1  # what a table has room for; --json has a
 
 
 def show_senses(model: Path, label: str, *, json: bool) -> None:
-    """A line for each leaf of a label: its neighbours, its words, a typical text."""
+    """A line for each leaf of a label: its neighbors, its words, a typical text."""
     from multitudes.tagger import Tagger
 
     senses = Tagger.load(model).senses(label)

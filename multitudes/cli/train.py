@@ -110,7 +110,7 @@ def train(
         ),
     ] = None,
     device: options.Device = None,
-    seed: options.Seed = 0,
+    random_state: options.Seed = 0,
     threads: options.Threads = None,
     format: options.Format = None,
     on_error: options.OnError = "raise",
@@ -121,7 +121,7 @@ def train(
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
-    """Learn from labelled texts (or features) and save the model.
+    """Learn from labeled texts (or features) and save the model.
 
     Example:  multitudes train train.jsonl -o model --model xr-linear
     """
@@ -137,7 +137,12 @@ def train(
 
     chosen = parse_settings(settings or []) | ({} if overlap is None else {"overlap": overlap})
     tagger = Tagger(
-        model, features=features, settings=chosen, seed=seed, n_threads=threads, device=device
+        model,
+        features=features,
+        settings=chosen,
+        random_state=random_state,
+        n_jobs=threads,
+        device=device,
     )
     tagger.check()  # before the work, not after
     check_target(model_folder)
@@ -146,7 +151,9 @@ def train(
     reading = Reading(format, read or [], on_error, quiet)
     with progress.shown(not quiet), _cluster(ray, model):
         whole = reading.read(data, group_labels=groups)
-        dataset, held_out = _split(whole, validation, seed, reading, from_groups=groups is not None)
+        dataset, held_out = _split(
+            whole, validation, random_state, reading, from_groups=groups is not None
+        )
         started = time.perf_counter()
         tagger.fit_dataset(
             dataset,
@@ -195,7 +202,12 @@ def _share(validation: str) -> float | None:
 
 
 def _split(
-    dataset: Dataset, validation: str | None, seed: int, reading: Reading, *, from_groups: bool
+    dataset: Dataset,
+    validation: str | None,
+    random_state: int,
+    reading: Reading,
+    *,
+    from_groups: bool,
 ) -> tuple[Dataset, Dataset | None]:
     """What to learn from, and what to validate on."""
     if validation is None:
@@ -208,14 +220,14 @@ def _split(
         labels = LabelSpace.of(dataset)
         return dataset, reading.read(Path(validation), labels=labels, split="dev")
     if not from_groups:
-        return split(dataset, test_size=share, seed=seed)
+        return split(dataset, test_size=share, random_state=random_state)
     if not dataset.Y.nnz:
         raise ConfigError(
             "--validation needs instances whose own labels are known, and with --groups these "
-            "have none: evaluate on labelled data with --test"
+            "have none: evaluate on labeled data with --test"
         )
     # Whole groups, so that none is learned from without some of its instances.
-    train, held_out = split(dataset, test_size=share, by="group", seed=seed)
+    train, held_out = split(dataset, test_size=share, by="group", random_state=random_state)
     return without_groups_of(train, held_out), held_out
 
 

@@ -73,7 +73,7 @@ def catalogue(
     n_labels: int = 1500,
     ambiguity: float = 1.0,
     group_size: int = 1,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Catalogue:
     """Generate a catalogue of shop, library and listings lines.
 
@@ -93,17 +93,17 @@ def catalogue(
     group_size : int
         Above 1, lines are dealt into groups of this size at random (the last may be smaller),
         and each group lists the labels of its members, repeated as often as they occur.
-    seed : int
+    random_state : int
 
     Examples
     --------
     >>> from multitudes.data import catalogue
-    >>> shop = catalogue(1000, seed=7)
+    >>> shop = catalogue(1000, random_state=7)
     >>> len(shop.dataset), shop.dataset.n_labels
     (1000, 1500)
     """
     _check(n_instances, n_labels, ambiguity, group_size)
-    lines_rng, observed_rng, group_rng = np.random.default_rng(seed).spawn(3)
+    lines_rng, observed_rng, group_rng = np.random.default_rng(random_state).spawn(3)
     draws = draw_lines(n_instances, lines_rng)
     space = _LabelSpace.build(n_labels, ambiguity)
     senses, sense_codes, seen = _mark(draws, space, observed_rng)
@@ -241,6 +241,6 @@ def _groups(Y: sp.csr_array[Any], group_size: int, rng: np.random.Generator) -> 
     """Groups of lines dealt at random, with the counts of their members' labels."""
     if group_size == 1:
         return {}
-    groups = random_groups(Y.shape[0], group_size, seed=rng)
+    groups = random_groups(Y.shape[0], group_size, random_state=rng)
     names = [f"page {i + 1}" for i in range(groups.shape[1])]
     return {"groups": groups, "group_labels": merge_labels(Y, groups), "group_names": names}

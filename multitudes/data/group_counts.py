@@ -30,7 +30,7 @@ class GroupCounts:
         Groups without instances.
     empty_listed : int
         (group, label) pairs of those: no instance can be given such a label.
-    unlabelled : int
+    unlabeled : int
         Groups without labels.
     unseen_labels : int
         Labels that no group lists.
@@ -47,7 +47,7 @@ class GroupCounts:
     in_several: int
     empty: int
     empty_listed: int
-    unlabelled: int
+    unlabeled: int
     unseen_labels: int
     surplus: int
 
@@ -76,7 +76,7 @@ class GroupCounts:
             in_several=int((groups_of > 1).sum()),
             empty=int((sizes == 0).sum()),
             empty_listed=int((size_of_pair == 0).sum()),
-            unlabelled=int((np.diff(lists.indptr) == 0).sum()),
+            unlabeled=int((np.diff(lists.indptr) == 0).sum()),
             unseen_labels=int((np.bincount(lists.indices, minlength=lists.shape[1]) == 0).sum()),
             surplus=int(((lists.data > size_of_pair) & (size_of_pair > 0)).sum()),
         )
@@ -92,7 +92,7 @@ class GroupCounts:
             "instances in no group, from which nothing is learned": self.in_no_group,
             "groups without instances": self.empty,
             "labels lost because their group has no instances": self.empty_listed,
-            "groups without labels, whose instances count as having none": self.unlabelled,
+            "groups without labels, whose instances count as having none": self.unlabeled,
             "labels that no group lists, which are never predicted": self.unseen_labels,
             "labels listed more often than their group has instances": self.surplus,
         }

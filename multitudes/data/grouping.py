@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def random_groups(
-    n_instances: int, size: int, *, seed: int | np.random.Generator = 0
+    n_instances: int, size: int, *, random_state: int | np.random.Generator = 0
 ) -> sp.csr_array[Any]:
     """Deal instances into groups of one size at random, each instance into one group.
 
@@ -27,7 +27,7 @@ def random_groups(
         Number of instances.
     size : int
         Instances per group. Where it does not divide `n_instances` the last group is smaller.
-    seed : int or numpy Generator
+    random_state : int or numpy Generator
         Same seed, same groups.
 
     Returns
@@ -37,14 +37,16 @@ def random_groups(
 
     Examples
     --------
-    >>> random_groups(10, 4, seed=0).sum(axis=0)
+    >>> random_groups(10, 4, random_state=0).sum(axis=0)
     array([4., 4., 2.], dtype=float32)
     """
     for name, value in (("n_instances", n_instances), ("size", size)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise ConfigError(f"{name} must be a whole number >= 1, got {value!r}")
     group_of = np.empty(n_instances, np.int64)
-    group_of[np.random.default_rng(seed).permutation(n_instances)] = np.arange(n_instances) // size
+    group_of[np.random.default_rng(random_state).permutation(n_instances)] = (
+        np.arange(n_instances) // size
+    )
     return memberships(group_of, -(-n_instances // size))
 
 

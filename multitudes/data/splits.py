@@ -30,7 +30,7 @@ WAYS = ("random", "group", "label-aware")
 
 
 def split(
-    dataset: Dataset, *, test_size: float | int = 0.2, by: str = "random", seed: int = 0
+    dataset: Dataset, *, test_size: float | int = 0.2, by: str = "random", random_state: int = 0
 ) -> tuple[Dataset, Dataset]:
     """Split into a training and a test part.
 
@@ -41,7 +41,7 @@ def split(
         the test part may be smaller: it holds whole components, or what the labels can spare. It
         is larger only where even the smallest component is.
     by : "random", "group" or "label-aware"
-    seed : int
+    random_state : int
 
     Returns
     -------
@@ -49,7 +49,7 @@ def split(
         Both over the whole label space; neither is empty.
     """
     n_test = _n_test(len(dataset), test_size)
-    order = _generator(seed, by)
+    order = _generator(random_state, by)
     if by == "group":
         test = _whole_components(_components(dataset), n_test, order)
     elif by == "label-aware":
@@ -62,7 +62,7 @@ def split(
 
 
 def k_fold(
-    dataset: Dataset, n_folds: int = 5, *, by: str = "random", seed: int = 0
+    dataset: Dataset, n_folds: int = 5, *, by: str = "random", random_state: int = 0
 ) -> Iterator[tuple[Dataset, Dataset]]:
     """Yield `n_folds` pairs of a training and a test part.
 
@@ -75,9 +75,9 @@ def k_fold(
     n_folds : int
         At least 2, and no more than there are instances (by group: components).
     by : "random", "group" or "label-aware"
-    seed : int
+    random_state : int
     """
-    order = _generator(seed, by)
+    order = _generator(random_state, by)
     n = len(dataset)
     if by == "group":
         components = _components(dataset)
@@ -93,12 +93,16 @@ def k_fold(
     return (_parts(dataset, fold) for fold in folds)
 
 
-def _generator(seed: int, by: str) -> np.random.Generator:
+def _generator(random_state: int, by: str) -> np.random.Generator:
     if by not in WAYS:
         raise ConfigError(f"a split has no way by={by!r}: {suggestion(str(by), WAYS)}")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ConfigError(f"seed must be an integer >= 0, got {seed!r}")
-    return np.random.default_rng(int(seed))
+    if (
+        isinstance(random_state, bool)
+        or not isinstance(random_state, (int, np.integer))
+        or random_state < 0
+    ):
+        raise ConfigError(f"random_state must be an integer >= 0, got {random_state!r}")
+    return np.random.default_rng(int(random_state))
 
 
 def _n_test(n: int, test_size: float | int) -> int:

@@ -12,8 +12,8 @@ from multitudes.disentangle.sense_notes import SenseNotes
 from multitudes.disentangle.senses import noted
 from multitudes.errors import NotFittedError
 from multitudes.labels import LabelTree
-from multitudes.linear.inputs import checked_count
 from multitudes.types import FloatArray, IntArray
+from multitudes.validation import checked_count
 
 MIN_INSTANCES = 10
 """Labels with fewer training instances are left out: their senses are chance."""

@@ -19,8 +19,8 @@ from multitudes.disentangle.inputs import (
 from multitudes.disentangle.objective import check_same_instances
 from multitudes.errors import ConfigError
 from multitudes.kernels.assignment import top_counts
-from multitudes.linear.inputs import checked_count
 from multitudes.types import IntArray, Sparse
+from multitudes.validation import checked_count
 
 CLUSTER_SLACK = 1.2
 """How much larger than the average a cluster may grow where the library chooses the cap."""
@@ -98,11 +98,11 @@ def assign(
 
     Notes
     -----
-    Without a cap: the `overlap` largest positive counts of each label (Eq. 10), which maximise
+    Without a cap: the `overlap` largest positive counts of each label (Eq. 10), which maximize
     `linear_bound` (Theorem 2). Ties go to the smaller cluster id. A label without counts keeps its
     clusters, the first `overlap` of them.
 
-    With a cap the summed counts are maximised under both limits, by an auction that comes within
+    With a cap the summed counts are maximized under both limits, by an auction that comes within
     a small part of the optimum (`multitudes.kernels.assignment`). A label then lives where it has
     a count, or, alone, in the cluster it comes from. That guarantees a solution: with every label
     back where it comes from, no cluster is too large. Labels that a cluster larger than the cap

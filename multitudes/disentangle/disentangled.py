@@ -18,7 +18,6 @@ from multitudes.disentangle.senses import Sense, senses_of
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.labels import LabelTree, build_tree
 from multitudes.linear.explanation import Explanation
-from multitudes.linear.inputs import checked_count, checked_features, checked_labels
 from multitudes.linear.overlap import checked_merge
 from multitudes.linear.pair_scores import mean_of_logs
 from multitudes.linear.solver_config import SolverConfig
@@ -27,6 +26,7 @@ from multitudes.metrics import precision_at_k
 from multitudes.scores.ensemble import CANDIDATES, average
 from multitudes.store import State, build
 from multitudes.types import PartitionModel, Predictions, Sparse
+from multitudes.validation import checked_count, checked_features, checked_labels
 
 AUTO = "auto"
 INITIAL = ("balanced", "random")
@@ -101,7 +101,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
     keep_examples : int
         Typical instances to note for each sense, with its words and its nearest labels, which
         `senses` shows; 0 notes nothing.
-    seed : int
+    random_state : int
         For `initial='random'`.
 
     Attributes
@@ -131,7 +131,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         min_instances: int = 2,
         tolerance: float = 4.0,
         keep_examples: int = 3,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         self.model = model
         self.overlap = overlap
@@ -145,7 +145,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         self.min_instances = min_instances
         self.tolerance = tolerance
         self.keep_examples = keep_examples
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(self, X: Any, Y: Sparse) -> Self:
         """Train, reassign, train again; parameters as in `XRLinear.fit`."""
@@ -204,7 +204,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         return [model.explain(x, label) for model in self.models_]
 
     def senses(self, label: int) -> list[Sense]:
-        """The senses of a label, one for each of its leaves: its words, neighbours and examples."""
+        """The senses of a label, one for each of its leaves: its words, neighbors and examples."""
         self._check_fitted()
         return senses_of(self, label)
 
@@ -234,7 +234,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         """One tree: alternate between its clusters and its matcher."""
         model = clone(part)
         if self.initial == "random":
-            model.set_params(tree=random_tree(model, Y.shape[1], self.seed))
+            model.set_params(tree=random_tree(model, Y.shape[1], self.random_state))
         if self.rounds == 0:
             return model.fit(X, Y), []
         scout = self._scout(model)
@@ -327,7 +327,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
             X,
             Y,
             keep_examples=self.keep_examples,
-            n_threads=model.n_threads,
+            n_jobs=model.n_jobs,
         )
 
     def _set_learned(
@@ -369,9 +369,12 @@ def tenths(n: int, width: int) -> int:
     return -(-n * width // 10)
 
 
-def random_tree(model: Any, n_labels: int, seed: int) -> LabelTree:
+def random_tree(model: Any, n_labels: int, random_state: int) -> LabelTree:
     """A tree of the model's shape whose leaves hold labels at random."""
-    noise = np.random.default_rng(seed).standard_normal((n_labels, 8)).astype(np.float32)
+    noise = np.random.default_rng(random_state).standard_normal((n_labels, 8)).astype(np.float32)
     return build_tree(
-        noise, branching=model.branching, max_leaf_size=model.max_leaf_size, seed=seed
+        noise,
+        branching=model.branching,
+        max_leaf_size=model.max_leaf_size,
+        random_state=random_state,
     )

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from multitudes.disentangle.inputs import checked_pattern
 from multitudes.errors import ConfigError, DataError, suggestion
 from multitudes.labels import build_tree
-from multitudes.linear.inputs import checked_count
 from multitudes.types import IntArray
+from multitudes.validation import checked_count
 
 Mode = Literal["easy", "medium", "hard"]
 
@@ -54,8 +54,8 @@ def entangle(
     k: int,
     mode: Mode,
     *,
-    seed: int = 0,
-    n_threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
 ) -> Entangled:
     """Fuse every k labels into one: ceil(n_labels / k) labels are left.
 
@@ -72,9 +72,9 @@ def entangle(
     mode : {"easy", "medium", "hard"}
         easy: the most similar labels, by balanced k-means into ceil(n_labels / k) clusters;
         medium: random labels within balanced clusters of 32 k; hard: random labels.
-    seed : int
-        Of clustering and chance. Same seed, same result, whatever `n_threads`.
-    n_threads : int, optional
+    random_state : int
+        Of clustering and chance. Same seed, same result, whatever `n_jobs`.
+    n_jobs : int, optional
         For the clustering; all cores by default.
 
     References
@@ -84,19 +84,19 @@ def entangle(
     """
     Y = checked_pattern(Y, "Y", "(n_instances, n_labels)")
     n_labels = Y.shape[1]
-    k, seed = checked_count(k, "k"), checked_count(seed, "seed", at_least=0)
+    k, random_state = checked_count(k, "k"), checked_count(random_state, "random_state", at_least=0)
     if k > n_labels:
         raise ConfigError(f"k must be at most the number of labels ({n_labels:,}), got {k}")
     if mode not in get_args(Mode):
         raise ConfigError(f"unknown mode {mode!r}: {suggestion(str(mode), get_args(Mode))}")
     if mode != "hard":
         _check_embeddings(label_embeddings, n_labels)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     n_fused = math.ceil(n_labels / k)
     if mode == "easy":
-        groups = _similar(label_embeddings, k, seed, n_threads)
+        groups = _similar(label_embeddings, k, random_state, n_jobs)
     elif mode == "medium":
-        wide = _similar(label_embeddings, MEDIUM_WIDTH * k, seed, n_threads)
+        wide = _similar(label_embeddings, MEDIUM_WIDTH * k, random_state, n_jobs)
         groups = _divided([rng.permutation(group) for group in wide], n_fused)
     else:
         groups = _divided([rng.permutation(n_labels)], n_fused)
@@ -114,7 +114,7 @@ def _check_embeddings(embeddings: Any, n_labels: int) -> None:
         )
 
 
-def _similar(embeddings: Any, size: int, seed: int, n_threads: int | None) -> list[IntArray]:
+def _similar(embeddings: Any, size: int, random_state: int, n_jobs: int | None) -> list[IntArray]:
     """Balanced clusters of at most `size` labels, as few as possible; sizes differ by at most 1."""
     n_groups = math.ceil(embeddings.shape[0] / size)
     # With this branching the tree has one level of leaves, and not a power of two of them.
@@ -123,8 +123,8 @@ def _similar(embeddings: Any, size: int, seed: int, n_threads: int | None) -> li
         embeddings,
         branching=max(branching, 3),
         max_leaf_size=size,
-        seed=seed,
-        n_threads=n_threads,
+        random_state=random_state,
+        n_jobs=n_jobs,
     )
     return [tree.labels_of_leaf(leaf).astype(np.int64) for leaf in range(tree.n_leaves)]
 

@@ -36,7 +36,7 @@ def tp_bound(Y: Any, matches: Any, assignment: Any) -> int:
 
 
 def linear_bound(Y: Any, matches: Any, assignment: Any) -> int:
-    """The linear stand-in for `tp_bound` that `assign` maximises: Tr(Y^T M C^T), Eq. 9.
+    """The linear stand-in for `tp_bound` that `assign` maximizes: Tr(Y^T M C^T), Eq. 9.
 
     A positive counts once for each of its clusters that is reached, so this is at least `tp_bound`,
     and equal to it where no label has two clusters. Parameters as there.

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from multitudes.disentangle.assignment import checked_cap
 from multitudes.disentangle.capped import homes
 from multitudes.disentangle.inputs import checked_assignment
-from multitudes.linear.inputs import checked_count
 from multitudes.types import IntArray
+from multitudes.validation import checked_count
 
 ATTEMPTS = 64
 """Draws for all copies at once; the few that are left then choose among what is free for them."""
@@ -21,7 +21,7 @@ Taken = npt.NDArray[np.int64]
 
 
 def random_assignment(
-    current: Any, like: Any, *, seed: int, max_cluster_size: int | None = None
+    current: Any, like: Any, *, random_state: int, max_cluster_size: int | None = None
 ) -> sp.csr_array[Any]:
     """Give each label as many clusters as it has in `like`, at random.
 
@@ -32,7 +32,7 @@ def random_assignment(
         smallest id, where it has several.
     like : CSR (n_labels, n_clusters)
         The assignment whose numbers of copies are taken over, e.g. from `assign`.
-    seed : int
+    random_state : int
         Same seed, same assignment.
     max_cluster_size : int, optional
         Labels of a cluster at most, as for `assign`; what it says about clusters that are already
@@ -48,7 +48,7 @@ def random_assignment(
     current = checked_assignment(current, "current")
     n_labels, n_clusters = current.shape
     like = checked_assignment(like, "like", n_labels=n_labels, n_clusters=n_clusters)
-    rng = np.random.default_rng(checked_count(seed, "seed", at_least=0))
+    rng = np.random.default_rng(checked_count(random_state, "random_state", at_least=0))
     cap = n_labels
     if max_cluster_size is not None:
         cap = checked_cap(max_cluster_size, n_labels, n_clusters)

@@ -27,7 +27,7 @@ def learn_senses(
     Y: Sparse,
     *,
     keep_examples: int,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> SenseNotes:
     """Divide each label's instances among its leaves, and note what is typical of each part.
 
@@ -41,10 +41,10 @@ def learn_senses(
         Non-zero where an instance has a label.
     keep_examples : int
         Instances to note for each slot.
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores by default; it changes no result.
     """
-    with ThreadTeam(n_threads) as team:
+    with ThreadTeam(n_jobs) as team:
         uses = sense_uses(tree, X, Y, team)
         words, weights = _words(tree, rankers, X, uses, team)
     return SenseNotes(

@@ -9,8 +9,8 @@ import numpy as np
 
 from multitudes.disentangle.sense_notes import SenseNotes
 from multitudes.errors import ConfigError
-from multitudes.linear.inputs import checked_label
 from multitudes.types import FloatArray, LabelArray
+from multitudes.validation import checked_label
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ from multitudes.encoder.sampling import Batch, BatchSampler, SamplerConfig
 from multitudes.encoder.sampling.config import INVERSE_PROPENSITY, UNIFORM
 from multitudes.encoder.search.index import IndexConfig, PrototypeIndex
 from multitudes.errors import DataError
-from multitudes.linear.inputs import checked_labels
 from multitudes.progress import track
 from multitudes.types import FloatArray, Sparse
+from multitudes.validation import checked_labels
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def train_classifier(
     prototypes: FloatArray,
     *,
     config: ClassifierConfig | None = None,
-    seed: int = 0,
+    random_state: int = 0,
     device: torch.device | str = "cpu",
 ) -> FloatArray:
     """One-vs-all vectors of all labels, started from their prototypes.
@@ -61,7 +61,7 @@ def train_classifier(
     Y : CSR (n_instances, n_labels)
     prototypes : float32 array (n_labels, d)
     config : ClassifierConfig, optional
-    seed : int
+    random_state : int
     device : device or str
         Where the vectors, their two moments and the embeddings lie while training.
 
@@ -81,29 +81,29 @@ def train_classifier(
             f"embeddings have {embeddings.shape[1:]} dimensions and prototypes "
             f"{prototypes.shape[1:]}: both must come from one encoder"
         )
-    sampler = _sampler(Y, config, seed)
+    sampler = _sampler(Y, config, random_state)
     loss_config = _loss_config(config)
     # Gradients are sparse: a step touches the rows of its labels alone, moments included.
     vectors = torch.tensor(prototypes, dtype=torch.float32, device=device, requires_grad=True)
-    optimiser = torch.optim.SparseAdam([vectors], lr=config.learning_rate)
+    optimizer = torch.optim.SparseAdam([vectors], lr=config.learning_rate)
     inputs = torch.from_numpy(np.array(embeddings, np.float32)).to(device)  # (n, d)
     n_steps, step = config.epochs * sampler.n_steps, 0
     with track("training the classifier", config.epochs * len(inputs), "instances") as task:
         for epoch in range(config.epochs):
             mined = mine_negatives(inputs, Y, vectors, config.negatives)  # (n, k)
             for batch in sampler.epoch(epoch):
-                optimiser.param_groups[0]["lr"] = config.learning_rate * (1 - step / n_steps)
+                optimizer.param_groups[0]["lr"] = config.learning_rate * (1 - step / n_steps)
                 instances = torch.from_numpy(batch.instances).to(device)  # (b,)
                 labels, positives, known = candidates(batch, mined[instances])  # (b, c) ...
-                # Instances share many labels: each is normalised, and updated, once.
+                # Instances share many labels: each is normalized, and updated, once.
                 used, places = torch.unique(labels, return_inverse=True)  # (u,), (b, c)
                 rows = functional.embedding(used, vectors, sparse=True)  # (u, d)
                 found = functional.normalize(rows, dim=1)[places]  # (b, c, d)
                 similarity = torch.einsum("bd,bcd->bc", inputs[instances], found)  # (b, c)
                 loss = triplet_loss(similarity, positives, known, config=loss_config)  # ()
-                optimiser.zero_grad()
+                optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
-                optimiser.step()  # type: ignore[no-untyped-call]
+                optimizer.step()  # type: ignore[no-untyped-call]
                 step += 1
                 task.advance(len(batch))
     return _unit_rows(vectors)
@@ -157,7 +157,7 @@ def candidates(batch: Batch, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]
     return torch.where(filled, labels, labels[:, :1]), torch.where(is_drawn, columns, -1), known
 
 
-def _sampler(Y: Sparse, config: ClassifierConfig, seed: int) -> BatchSampler:
+def _sampler(Y: Sparse, config: ClassifierConfig, random_state: int) -> BatchSampler:
     settings = SamplerConfig(
         batch_size=config.batch_size,
         positives=config.positives,
@@ -165,7 +165,7 @@ def _sampler(Y: Sparse, config: ClassifierConfig, seed: int) -> BatchSampler:
         clustered=False,
         keep_last=True,
     )
-    return BatchSampler(Y, settings, epochs=config.epochs, seed=seed)
+    return BatchSampler(Y, settings, epochs=config.epochs, random_state=random_state)
 
 
 def _loss_config(config: ClassifierConfig) -> LossConfig:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from multitudes.deep.training import choose_device
 from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.loading import check_lengths, load_backbone
@@ -19,7 +20,6 @@ from multitudes.errors import ConfigError, NotFittedError, StoreError
 from multitudes.features.text_buffer import as_texts
 from multitudes.store import State, read_manifest, read_state
 from multitudes.store.manifest import MANIFEST
-from multitudes.training import choose_device
 
 KIND = "encoder-features"
 

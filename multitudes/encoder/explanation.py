@@ -15,8 +15,8 @@ from torch import Tensor
 from multitudes.encoder.prototypes.prototype_config import SOURCES
 from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
 from multitudes.errors import DataError
-from multitudes.linear.inputs import checked_count, checked_label
 from multitudes.types import FloatArray, IntArray, Sparse
+from multitudes.validation import checked_count, checked_label
 
 
 class NearestInstances(NamedTuple):

@@ -1,4 +1,4 @@
-"""From tokenised texts to a trained network: PRIME's training, step by step."""
+"""From tokenized texts to a trained network: PRIME's training, step by step."""
 
 from __future__ import annotations
 
@@ -11,6 +11,18 @@ import numpy as np
 import torch
 
 from multitudes.config import Config
+from multitudes.deep.prefetch import prefetched
+from multitudes.deep.texts.tokenizing import has_words
+from multitudes.deep.texts.tokens import TokenRows
+from multitudes.deep.training import (
+    Batches,
+    Checkpoint,
+    History,
+    TrainingConfig,
+    choose_device,
+    digest_of,
+    train,
+)
 from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.encoder.backbone.encoding import Precision
 from multitudes.encoder.losses.loss_config import LossConfig
@@ -20,18 +32,6 @@ from multitudes.encoder.prototypes.free_vectors import FreeVectors
 from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
 from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
-from multitudes.encoder.sampling.prefetch import prefetched
-from multitudes.encoder.texts.tokenizing import has_words
-from multitudes.encoder.texts.tokens import TokenRows
-from multitudes.training import (
-    Batches,
-    Checkpoint,
-    History,
-    TrainingConfig,
-    choose_device,
-    digest_of,
-    train,
-)
 from multitudes.types import FloatArray, Sparse
 
 TEXTS_AT_ONCE = {"cuda": 4096, "cpu": 64}
@@ -145,7 +145,7 @@ def start_sampler(
 ) -> BatchSampler:
     """A sampler that knows the embeddings (n_instances, d) of all instances."""
     sampler = BatchSampler(
-        Y, config.sampler, epochs=config.training.epochs, seed=config.training.seed
+        Y, config.sampler, epochs=config.training.epochs, random_state=config.training.random_state
     )
     everyone = torch.arange(len(embeddings), device=device)
     sampler.remember(everyone, torch.from_numpy(embeddings).to(device))
@@ -160,7 +160,7 @@ def start_network(
     Centroids start as the mean of these; free vectors are shared by labels of similar text.
     """
     settings = config.prototypes
-    seed = config.training.seed
+    random_state = config.training.random_state
     embeddings = np.zeros((len(texts.instances), backbone.dim), np.float32)
     if settings.uses("centroid") or config.sampler.clustered:
         embeddings = embed(backbone, texts.instances, "Embedding instances")
@@ -173,11 +173,11 @@ def start_network(
             embed(backbone, texts.labels, "Embedding labels"),
             n_vectors=settings.n_free_vectors,
             start=settings.free_start,
-            seed=seed,
+            random_state=random_state,
             device=backbone.device,
         )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(random_state)
         prototypes = PrototypeNetwork(backbone.dim, settings)
     network = PrimeNetwork(
         backbone,
@@ -220,7 +220,7 @@ def draw(
             texts.labels,
             device=network.backbone.device,
             max_length=longest,
-            seed=config.training.seed + epoch * sampler.n_steps + number,
+            random_state=config.training.random_state + epoch * sampler.n_steps + number,
         )
         for number, batch in enumerate(sampler.batches(epoch, start), start)
     )
@@ -237,7 +237,7 @@ def refresh_centroids(network: PrimeNetwork, texts: TrainingTexts) -> None:
 def embed(
     backbone: Backbone, rows: TokenRows, progress: str, *, precision: Precision | None = None
 ) -> FloatArray:
-    """Embeddings (n, d) of tokenised texts, in batches that suit the device."""
+    """Embeddings (n, d) of tokenized texts, in batches that suit the device."""
     kind = backbone.device.type
     return backbone.encode(
         rows,

@@ -19,7 +19,7 @@ MAX_ITERATIONS = 5
 
 
 def halve(
-    vectors: Tensor, *, size: int, seed: int, max_iterations: int = MAX_ITERATIONS
+    vectors: Tensor, *, size: int, random_state: int, max_iterations: int = MAX_ITERATIONS
 ) -> tuple[Tensor, IntArray]:
     """Cluster vectors by balanced spherical 2-means, again and again until none is too large.
 
@@ -30,7 +30,7 @@ def halve(
     size : int
         Vectors per cluster at most. Sizes differ by at most one, and the number of clusters is a
         power of two.
-    seed : int
+    random_state : int
         Chooses the two vectors that each 2-means starts from.
     max_iterations : int
         Of each 2-means.
@@ -42,7 +42,7 @@ def halve(
     offsets : int64 array (n_clusters + 1,)
         Where each cluster begins and ends.
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(random_state)
     order = torch.arange(len(vectors), device=vectors.device)
     sizes: IntArray = np.array([len(vectors)], np.int64)
     while sizes.max() > size:

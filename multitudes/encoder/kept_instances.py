@@ -11,8 +11,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.encoder.explanation import NearestInstances, nearest_instances
-from multitudes.linear.inputs import checked_count
 from multitudes.types import FloatArray, Sparse
+from multitudes.validation import checked_count
 
 
 @dataclass(frozen=True)

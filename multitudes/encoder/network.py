@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from multitudes.deep.texts.tokens import PackedTokens, TokenRows, joined, pack
 from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.losses.multi_objective import multi_objective_loss
@@ -19,7 +20,6 @@ from multitudes.encoder.prototypes.free_vectors import FreeVectors
 from multitudes.encoder.prototypes.prototype_config import SOURCES
 from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
 from multitudes.encoder.sampling.batch import Batch
-from multitudes.encoder.texts.tokens import PackedTokens, TokenRows, joined, pack
 from multitudes.types import IntArray
 
 ROUND_UP_TO = 256  # tokens of a batch on a GPU: fewer different sizes for its matrix kernels
@@ -61,12 +61,12 @@ def put_on_device(
     *,
     device: torch.device,
     max_length: int | None,
-    seed: int,
+    random_state: int,
 ) -> StepInput:
     """A batch with its texts, on its way to the device; the host does not wait for it.
 
-    What can be drawn before the step is drawn here, which a thread does beside training; `seed` is
-    the step's own.
+    What can be drawn before the step is drawn here, which a thread does beside training;
+    `random_state` is the step's own.
     """
     rows = joined(instance_tokens.take(batch.instances), label_tokens.take(batch.labels))
     on_gpu = device.type == "cuda"
@@ -75,7 +75,7 @@ def put_on_device(
         torch.from_numpy(batch.known_columns),
         torch.from_numpy(batch.known_rows),
         n_rows=len(batch.labels),
-        seed=seed,
+        random_state=random_state,
     )  # (m, 1)
     arrays = (
         batch.instances, batch.labels, batch.positives, batch.known_rows, batch.known_columns,

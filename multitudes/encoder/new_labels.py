@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from multitudes.deep.texts.tokenizing import has_words
+from multitudes.deep.texts.tokens import TokenRows, joined
 from multitudes.encoder.fitting import embed
 from multitudes.encoder.network import PrimeNetwork
 from multitudes.encoder.text_inputs import Texts
-from multitudes.encoder.texts.tokenizing import has_words
-from multitudes.encoder.texts.tokens import TokenRows, joined
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import FloatArray
 
@@ -55,7 +55,7 @@ class NewLabels:
 def example_centroids(
     examples: Sequence[Texts] | None, n_labels: int, *, embed: Embed, dim: int
 ) -> FloatArray:
-    """Mean embeddings (n_labels, dim) of each label's examples, normalised; zero rows for none."""
+    """Mean embeddings (n_labels, dim) of each label's examples, normalized; zero rows for none."""
     if examples is None:
         return np.zeros((n_labels, dim), np.float32)
     if len(examples) != n_labels:

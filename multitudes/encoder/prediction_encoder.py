@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from multitudes.deep.texts.tokens import TokenRows
 from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.encoder.backbone.encoding import Precision, fastest_precision
 from multitudes.encoder.fitting import embed
-from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.errors import ConfigError
 from multitudes.types import FloatArray
 
@@ -33,7 +33,7 @@ class PredictionEncoder:
             self.backbone, self.precision = backbone.frozen("bf16"), "float32"
 
     def __call__(self, rows: TokenRows, progress: str = "Embedding texts") -> FloatArray:
-        """Embeddings (n, d) of tokenised texts, of unit length, float32."""
+        """Embeddings (n, d) of tokenized texts, of unit length, float32."""
         return embed(self.backbone, rows, progress, precision=self.precision)
 
 

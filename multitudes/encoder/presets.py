@@ -13,10 +13,10 @@ from multitudes.errors import ConfigError, suggestion
 _TEXT = PrototypeConfig(sources=("text",), combine="sum", source_dropout=0.0)
 _TEXT_AND_FREE = PrototypeConfig(sources=("text", "free"), combine="sum", source_dropout=0.0)
 _SOFTMAX = LossConfig(
-    kind="softmax", query_to_label=False, label_to_query=False, regulariser_weight=0.0
+    kind="softmax", query_to_label=False, label_to_query=False, regularizer_weight=0.0
 )
 _FIXED = LossConfig(
-    margin="fixed", query_to_label=False, label_to_query=False, regulariser_weight=0.0
+    margin="fixed", query_to_label=False, label_to_query=False, regularizer_weight=0.0
 )
 _RANDOM = SamplerConfig(batch_size=3200, clustered=False)
 _CLUSTERED = SamplerConfig(batch_size=3200)

@@ -13,6 +13,9 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
+from multitudes.deep.texts.tokenizing import has_words
+from multitudes.deep.texts.tokens import TokenRows, joined
+from multitudes.deep.training import TrainingConfig, choose_device
 from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.loading import load_backbone
@@ -41,18 +44,15 @@ from multitudes.encoder.text_inputs import (
     checked_label_texts,
     checked_texts,
     checked_validation,
-    tokenised,
+    tokenized,
 )
-from multitudes.encoder.texts.tokenizing import has_words
-from multitudes.encoder.texts.tokens import TokenRows, joined
 from multitudes.encoder.validation import Validation
 from multitudes.errors import DataError, NotFittedError
-from multitudes.linear.inputs import checked_label, checked_labels
 from multitudes.store import State
-from multitudes.training import TrainingConfig, choose_device
 from multitudes.types import FloatArray, Predictions, Sparse
+from multitudes.validation import checked_label, checked_labels
 
-PLAIN = ("classifier", "keep_instances", "precision", "seed", "verbose")
+PLAIN = ("classifier", "keep_instances", "precision", "random_state", "verbose")
 
 
 class Prime(BaseEstimator):  # type: ignore[misc]
@@ -72,7 +72,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     sampler : SamplerConfig, optional
         How batches are put together.
     training : TrainingConfig, optional
-        Epochs, learning rate, precision, checkpoints; `seed` is the one below.
+        Epochs, learning rate, precision, checkpoints; `random_state` is the one below.
     index : IndexConfig, optional
         How prototypes are searched.
     classifier : bool
@@ -84,7 +84,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         Keep the training instances' embeddings with the model, two bytes a number, for `explain`.
     precision : "auto", "float32" or "bf16"
         Number format of prediction; auto is bf16 where the processor has it, twice as fast.
-    seed : int
+    random_state : int
         Same seed, same model (on a CPU).
     verbose : bool
         Show progress on stderr.
@@ -122,7 +122,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         classifier_settings: ClassifierConfig | None = None,
         keep_instances: bool = False,
         precision: str = "auto",
-        seed: int = 0,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.backbone = backbone
@@ -135,7 +135,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         self.classifier_settings = classifier_settings
         self.keep_instances = keep_instances
         self.precision = precision
-        self.seed = seed
+        self.random_state = random_state
         self.verbose = verbose
 
     # ------------------------------------------------------------------ learning
@@ -177,9 +177,11 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         checked_precision(self.precision)
         with progress.shown(self.verbose):
             backbone = load_backbone(
-                self.backbone or BackboneConfig(), texts=all_texts(X, label_texts), seed=self.seed
+                self.backbone or BackboneConfig(),
+                texts=all_texts(X, label_texts),
+                random_state=self.random_state,
             )
-            texts = self._tokenised(backbone, X, label_texts, Y)
+            texts = self._tokenized(backbone, X, label_texts, Y)
             validate = None if validation is None else self._validation(backbone, texts, validation)
             network, self.history_ = fit_network(
                 texts, backbone, config, validate=validate, checkpoint=checkpoint
@@ -192,14 +194,14 @@ class Prime(BaseEstimator):  # type: ignore[misc]
             self.prototypes or PrototypeConfig(),
             self.loss or LossConfig(),
             self.sampler or SamplerConfig(),
-            (self.training or TrainingConfig()).with_seed(self.seed),
+            (self.training or TrainingConfig()).with_random_state(self.random_state),
         )
 
-    def _tokenised(
+    def _tokenized(
         self, backbone: Backbone, X: Texts, label_texts: Texts, Y: Sparse
     ) -> TrainingTexts:
-        instances = tokenised(backbone, X, backbone.config.max_length)
-        labels = tokenised(backbone, label_texts, backbone.config.label_max_length)
+        instances = tokenized(backbone, X, backbone.config.max_length)
+        labels = tokenized(backbone, label_texts, backbone.config.label_max_length)
         self.n_left_out_ = int(np.count_nonzero(np.diff(Y.indptr) == 0))
         self.n_empty_, self.n_labels_without_text_ = instances.n_empty, labels.n_empty
         self.n_cut_ = instances.n_cut + labels.n_cut
@@ -209,7 +211,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         self, backbone: Backbone, texts: TrainingTexts, validation: tuple[Texts, Sparse]
     ) -> Validation:
         some, Y = checked_validation(validation, n_labels=texts.Y.shape[1])
-        rows = tokenised(backbone, some, backbone.config.max_length).rows
+        rows = tokenized(backbone, some, backbone.config.max_length).rows
         return Validation(rows, Y, texts.labels)
 
     def _finish(self, network: PrimeNetwork, texts: TrainingTexts) -> None:
@@ -228,7 +230,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
                 texts.Y,
                 vectors,
                 config=self.classifier_settings or ClassifierConfig(),
-                seed=self.seed,
+                random_state=self.random_state,
                 device=network.backbone.device,
             )
         if self.keep_instances:
@@ -254,7 +256,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         backbone = self.network_.backbone
         if self._encoder is None or self._encoder.setting != self.precision:
             self._encoder = PredictionEncoder(backbone, self.precision)
-        rows = tokenised(backbone, checked_texts(X, "X"), backbone.config.max_length).rows
+        rows = tokenized(backbone, checked_texts(X, "X"), backbone.config.max_length).rows
         return self._encoder(rows)
 
     def predict(
@@ -339,7 +341,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         )
         if not len(label_texts):
             return self
-        rows = tokenised(backbone, label_texts, backbone.config.label_max_length).rows
+        rows = tokenized(backbone, label_texts, backbone.config.label_max_length).rows
         self.index_.add(NewLabels(rows, centroids).prototypes(self.network_))
         self.label_rows_ = joined(self.label_rows_, rows)
         self.added_centroids_ = np.concatenate([self.added_centroids_, centroids])

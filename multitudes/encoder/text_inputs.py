@@ -1,4 +1,4 @@
-"""Texts at the door: checked, tokenised, and the unusual ones counted."""
+"""Texts at the door: checked, tokenized, and the unusual ones counted."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from multitudes.deep.texts.tokenizing import has_words
+from multitudes.deep.texts.tokens import TokenRows
 from multitudes.encoder.backbone.backbone import Backbone
-from multitudes.encoder.texts.tokenizing import has_words
-from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.errors import DataError
 from multitudes.features.text_buffer import as_texts, not_a_text
-from multitudes.linear.inputs import checked_labels
 from multitudes.types import Sparse
+from multitudes.validation import checked_labels
 
 Texts: TypeAlias = Sequence[str] | TokenRows
 T = TypeVar("T", Sequence[str], Texts)  # a model of words takes no token ids
@@ -64,7 +64,7 @@ def checked_validation(validation: tuple[T, Sparse], *, n_labels: int) -> tuple[
         raise DataError(f"validation data: {error}") from None
 
 
-def tokenised(backbone: Backbone, texts: Texts, max_length: int) -> TokenizedTexts:
+def tokenized(backbone: Backbone, texts: Texts, max_length: int) -> TokenizedTexts:
     """Token ids of texts, at most `max_length` of each."""
     if isinstance(texts, TokenRows):
         n_cut = int((texts.lengths > max_length).sum())

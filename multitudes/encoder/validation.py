@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from multitudes.deep.texts.tokens import TokenRows
+from multitudes.deep.training import digest_of
 from multitudes.encoder.fitting import embed, label_prototypes
 from multitudes.encoder.network import PrimeNetwork
 from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.encoder.search.index_config import IndexConfig
-from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.metrics import precision_at_k, recall_at_k
-from multitudes.training import digest_of
 from multitudes.types import Sparse
 
 DEEPEST = 100

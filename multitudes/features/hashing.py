@@ -28,7 +28,7 @@ class HashingConfig(Config):
     lowercase: bool = setting(True, "Read capital letters as small ones.")
     strip_accents: bool = setting(False, 'Drop accents and other marks: "Zürich" is "zurich".')
     sublinear_tf: bool = setting(True, "Weigh a term by 1 + ln(count) instead of its count.")
-    n_threads: int | None = setting(None, "Threads; None for all cores.", at_least=1)
+    n_jobs: int | None = setting(None, "Threads; None for all cores.", at_least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,7 +55,7 @@ class HashingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ngrams : (int, int)
     unit : {"word", "character"}
     lowercase, strip_accents, sublinear_tf : bool
-    n_threads : int or None
+    n_jobs : int or None
         See `HashingConfig` for each. Words are those of `TfidfFeatures`.
     """
 
@@ -68,7 +68,7 @@ class HashingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         lowercase: bool = DEFAULTS.lowercase,
         strip_accents: bool = DEFAULTS.strip_accents,
         sublinear_tf: bool = DEFAULTS.sublinear_tf,
-        n_threads: int | None = DEFAULTS.n_threads,
+        n_jobs: int | None = DEFAULTS.n_jobs,
     ) -> None:
         self.n_features = n_features
         self.ngrams = ngrams
@@ -76,7 +76,7 @@ class HashingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.lowercase = lowercase
         self.strip_accents = strip_accents
         self.sublinear_tf = sublinear_tf
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
 
     def fit(self, texts: Iterable[str] = (), y: object = None) -> Self:
         """Check the settings; there is nothing to learn. Returns self."""
@@ -105,7 +105,7 @@ class HashingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 task.advance(n_rows)
             return normalized(weighted(chunks, config.n_features, sublinear_tf=config.sublinear_tf))
 
-        return stacked(on_shards(one_shard, as_texts(texts), config.n_threads))
+        return stacked(on_shards(one_shard, as_texts(texts), config.n_jobs))
 
     def to_state(self) -> State:
         """The settings; there is nothing else."""

@@ -66,7 +66,7 @@ class Counts:
 
 
 def count_new(
-    texts: Sequence[str], source: TermSource, *, n_threads: int | None
+    texts: Sequence[str], source: TermSource, *, n_jobs: int | None
 ) -> tuple[TermTable, list[Counts]]:
     """Count all terms, collecting the vocabulary; one `Counts` per chunk, in order.
 
@@ -82,7 +82,7 @@ def count_new(
             task.advance(n_rows)
         return table, chunks
 
-    results = on_shards(one_shard, texts, n_threads)
+    results = on_shards(one_shard, texts, n_jobs)
     table, new_ids = merged([table for table, _ in results], joined_words=source.words)
     if len(results) == 1:
         return table, results[0][1]
@@ -130,13 +130,13 @@ class Shard:
 
 
 def on_shards(
-    work: Callable[[Shard, Task], Any], texts: Sequence[str], n_threads: int | None
+    work: Callable[[Shard, Task], Any], texts: Sequence[str], n_jobs: int | None
 ) -> list[Any]:
     """Run `work` over consecutive shards of the texts, one per thread, results in order.
 
     The kernels release the interpreter lock, so threads do what processes would, without copies.
     """
-    n_shards = min(n_threads or os.cpu_count() or 1, len(texts) // MIN_TEXTS_PER_THREAD + 1)
+    n_shards = min(n_jobs or os.cpu_count() or 1, len(texts) // MIN_TEXTS_PER_THREAD + 1)
     bounds = [len(texts) * i // n_shards for i in range(n_shards + 1)]
     shards = [Shard(texts[i:j], i) for i, j in pairwise(bounds)]
     with track("reading texts", len(texts), "texts") as task:

@@ -67,7 +67,7 @@ def text_chunks(
 
 
 def encoded(joined: str, *, lowercase: bool, strip_accents: bool) -> npt.NDArray[np.uint8]:
-    """Texts joined by zero characters, normalised, as zero-ended UTF-8 (n_bytes,).
+    """Texts joined by zero characters, normalized, as zero-ended UTF-8 (n_bytes,).
 
     Letters are composed first (NFC), so that "u" with a combining diaeresis is the word character
     "ü" and not two pieces. None of the steps looks across a zero character.
@@ -81,7 +81,7 @@ def encoded(joined: str, *, lowercase: bool, strip_accents: bool) -> npt.NDArray
             joined = without_accents(joined)
     elif lowercase:
         joined = joined.lower()
-    # A lone surrogate is no character at all; "?" keeps its neighbours apart.
+    # A lone surrogate is no character at all; "?" keeps its neighbors apart.
     return np.frombuffer((joined + END).encode("utf-8", "replace"), np.uint8)
 
 

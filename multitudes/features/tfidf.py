@@ -33,7 +33,7 @@ class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     C#). The weight of a term is tf · idf with tf = count or 1 + ln(count), and
     idf = ln((1 + n) / (1 + df)) + 1; the values are those of scikit-learn's TfidfVectorizer.
     Columns are the word n-grams in sorted order, then the character n-grams in sorted order.
-    The result does not depend on `n_threads`.
+    The result does not depend on `n_jobs`.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     max_features : int or None
         Of equally frequent terms, the first in sorted order are kept.
     lowercase, strip_accents, sublinear_tf : bool
-    n_threads : int or None
+    n_jobs : int or None
         See `TfidfConfig` for each.
 
     Attributes
@@ -66,7 +66,7 @@ class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         lowercase: bool = DEFAULTS.lowercase,
         strip_accents: bool = DEFAULTS.strip_accents,
         sublinear_tf: bool = DEFAULTS.sublinear_tf,
-        n_threads: int | None = DEFAULTS.n_threads,
+        n_jobs: int | None = DEFAULTS.n_jobs,
     ) -> None:
         self.word_ngrams = word_ngrams
         self.char_ngrams = char_ngrams
@@ -76,7 +76,7 @@ class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.lowercase = lowercase
         self.strip_accents = strip_accents
         self.sublinear_tf = sublinear_tf
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
 
     def fit(self, texts: Iterable[str], y: object = None) -> Self:
         """Learn the vocabulary and its weights; returns self."""
@@ -126,7 +126,7 @@ class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return normalized(side_by_side([block(shard, task, kind) for kind in kinds]))
 
         texts = as_texts(texts)
-        return stacked(on_shards(one_shard, texts, self.n_threads))
+        return stacked(on_shards(one_shard, texts, self.n_jobs))
 
     @property
     def feature_names(self) -> Sequence[str]:
@@ -193,8 +193,8 @@ class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def learn_terms(
     texts: Sequence[str], source: TermSource, config: TfidfConfig
 ) -> tuple[sp.csr_array[Any], Vocabulary, FloatArray]:
-    """One kind of terms: their rows, not yet normalised, the vocabulary and its idf."""
-    table, chunks = count_new(texts, source, n_threads=config.n_threads)
+    """One kind of terms: their rows, not yet normalized, the vocabulary and its idf."""
+    table, chunks = count_new(texts, source, n_jobs=config.n_jobs)
     n_terms = int(table.size[0])
     document_counts, totals = np.zeros(n_terms, np.int64), np.zeros(n_terms, np.int64)
     for chunk in chunks:

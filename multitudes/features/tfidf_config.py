@@ -46,7 +46,7 @@ class TfidfConfig(Config):
     lowercase: bool = setting(True, "Read capital letters as small ones.")
     strip_accents: bool = setting(False, 'Drop accents and other marks: "Zürich" is "zurich".')
     sublinear_tf: bool = setting(True, "Weigh a term by 1 + ln(count) instead of its count.")
-    n_threads: int | None = setting(None, "Threads; None for all cores.", at_least=1)
+    n_jobs: int | None = setting(None, "Threads; None for all cores.", at_least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""From counts to rows of X: weigh, sort, put blocks side by side, normalise."""
+"""From counts to rows of X: weigh, sort, put blocks side by side, normalize."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def assign(
     scores: Callable[[Block], FloatArray],
     rule: Rule,
     *,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Imputation:
     """Give the labels of all groups to instances, by the scores of each block's places."""
     gaps = np.empty(len(candidates.pair_group), np.float32)
@@ -85,7 +85,7 @@ def assign(
     def work(block: Block) -> Choice:
         return _choose(candidates, block, scores(block), rule, gaps[block.pairs(candidates)])
 
-    Y = _labels(candidates, candidates.over_blocks(work, n_threads=n_threads))
+    Y = _labels(candidates, candidates.over_blocks(work, n_jobs=n_jobs))
     shape = (candidates.n_groups, candidates.n_labels)
     margins = _by_row(candidates.label_indptr, candidates.pair_group, gaps, shape)
     return Imputation(Y, margins, candidates.counts)

@@ -88,7 +88,7 @@ class Candidates:
         return first
 
     def over_blocks(
-        self, work: Callable[[Block], Result], *, n_threads: int | None = None
+        self, work: Callable[[Block], Result], *, n_jobs: int | None = None
     ) -> list[Result]:
         """Do some work for blocks of labels, on threads; results in the order of the labels."""
         places = self.label_places()
@@ -103,7 +103,7 @@ class Candidates:
         total = float(places[-1])
         with (
             progress.track("imputing labels", total, "places") as task,
-            ThreadTeam(n_threads) as team,
+            ThreadTeam(n_jobs) as team,
         ):
 
             def one(b: int) -> Result:
@@ -117,7 +117,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Block:
-    """Some neighbouring labels: from `start` to before `stop`, with `n_places` places in all."""
+    """Some neighboring labels: from `start` to before `stop`, with `n_places` places in all."""
 
     start: int
     stop: int

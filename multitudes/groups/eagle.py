@@ -16,10 +16,10 @@ from multitudes.groups.embeddings import embedder
 from multitudes.groups.imputation import spread
 from multitudes.groups.instance_rows import checked_instances
 from multitudes.groups.rounds import Round, Rounds, checked_texts_or_rows, group_folds, take
-from multitudes.linear.inputs import checked_count
 from multitudes.metrics import precision_at_k
 from multitudes.store import State, build
 from multitudes.types import Model, Predictions, Sparse
+from multitudes.validation import checked_count
 
 # Rounds end when at most this part of the labels has moved.
 SETTLED = 0.001
@@ -54,9 +54,9 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
     folds : int
         Parts the groups are dealt into for that; a round trains as many models, each on all parts
         but one.
-    seed : int
+    random_state : int
         Of the folds.
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores by default; the model has a setting of its own.
 
     Attributes
@@ -83,8 +83,8 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
         margin: float = 0.0,
         rounds: int = 0,
         folds: int = 2,
-        seed: int = 0,
-        n_threads: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.model = model
         self.n_steps = n_steps
@@ -94,8 +94,8 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
         self.margin = margin
         self.rounds = rounds
         self.folds = folds
-        self.seed = seed
-        self.n_threads = n_threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, groups: Sparse, group_labels: Sparse, *, features: Any = None) -> Self:
         """Impute the labels of instances, and train the model on them.
@@ -123,7 +123,7 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
                 "no instance was given a label, so there is nothing to learn from: "
                 f"{candidates.counts}"
             )
-        taught = np.flatnonzero(group_folds(candidates, 1, seed=0) == 0)
+        taught = np.flatnonzero(group_folds(candidates, 1, random_state=0) == 0)
         model = clone(self.model).fit(take(X, taught), imputation.Y[taught])
         self._set_learned(model, history)
         self.imputation_ = imputation
@@ -142,7 +142,7 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
     def to_state(self) -> State:
         """Settings, history, and the fitted model as a part; the imputed labels stay behind."""
         self._check_fitted()
-        left_out = ("model", "n_threads")
+        left_out = ("model", "n_jobs")
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in left_out}
         history = [list(round_) for round_ in self.history_]
         return State(
@@ -172,16 +172,16 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
         def cosines(block: Any) -> Any:
             return learner.cosines(candidates, block)
 
-        imputation = assign(candidates, cosines, rule, n_threads=self.n_threads)
+        imputation = assign(candidates, cosines, rule, n_jobs=self.n_jobs)
         history: list[Round] = []
         if self.rounds == 0:
             return imputation, history
         rounds = Rounds(candidates, cosines, rule, spread(groups, group_labels))
         with progress.track("imputing with the model", self.rounds, "rounds") as task:
             for number in range(self.rounds):
-                folds = group_folds(candidates, self.folds, seed=self.seed + number)
+                folds = group_folds(candidates, self.folds, random_state=self.random_state + number)
                 before = imputation.Y
-                imputation = rounds.impute(self.model, X, before, folds, n_threads=self.n_threads)
+                imputation = rounds.impute(self.model, X, before, folds, n_jobs=self.n_jobs)
                 kept = int(imputation.Y.multiply(before).nnz)
                 history.append(Round(imputation.Y.nnz - kept, imputation.Y.nnz))
                 task.advance()
@@ -204,7 +204,7 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
     def _check_settings(self) -> None:
         checked_count(self.rounds, "rounds", at_least=0)
         checked_count(self.folds, "folds", at_least=2)
-        checked_count(self.seed, "seed", at_least=0)
+        checked_count(self.random_state, "random_state", at_least=0)
         if not isinstance(self.model, Model):
             raise ConfigError(
                 f"model must have fit and predict, got {type(self.model).__name__}: give an "

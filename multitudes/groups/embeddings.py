@@ -15,8 +15,8 @@ from multitudes.groups.within_spread import within_spread
 from multitudes.kernels.group_embeddings import learn_embeddings
 from multitudes.kernels.rows import ShiftedRows
 from multitudes.labels.embeddings import weighted_sums
-from multitudes.linear.inputs import checked_count
 from multitudes.types import FloatArray, Sparse
+from multitudes.validation import checked_count
 
 AUTO = "auto"
 MOST_STEPS = 20
@@ -31,7 +31,7 @@ def group_label_embeddings(
     *,
     n_steps: int = 20,
     step: float = 0.1,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Any:
     """Algorithm 1 of the paper (GRLR): a label is the direction of its closest instances.
 
@@ -42,7 +42,7 @@ def group_label_embeddings(
 
     Closest is by cosine, and ties go to the smaller instance id. A sum that cancels keeps e; if
     the start itself cancels (Figure 1), the label starts from a member of its first group instead,
-    a different one for labels with neighbouring ids.
+    a different one for labels with neighboring ids.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def group_label_embeddings(
         T of the paper; 0 is the start alone (EAGLE-0).
     step : float
         Lambda of the paper.
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores by default. The result is the same for any number.
 
     Returns
@@ -74,13 +74,13 @@ def group_label_embeddings(
     candidates = checked_candidates(groups, group_labels, n_instances=X.shape[0])
     learner = embedder(X, groups, candidates, n_steps=n_steps, step=step, contrast=False)
     parts = candidates.over_blocks(
-        lambda block: learner.coefficients(candidates, block), n_threads=n_threads
+        lambda block: learner.coefficients(candidates, block), n_jobs=n_jobs
     )
     weights = sp.csc_array(
         (np.concatenate(parts), candidates.instances(), candidates.label_places()),
         shape=(candidates.n_instances, candidates.n_labels),
     )
-    return weighted_sums(X, weights, n_threads=n_threads)
+    return weighted_sums(X, weights, n_jobs=n_jobs)
 
 
 @dataclass(frozen=True)

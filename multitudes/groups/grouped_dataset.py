@@ -83,11 +83,11 @@ def groups_to_learn(dataset: Dataset) -> tuple[sp.csr_array[Any], sp.csr_array[A
     )
 
 
-def features_of(dataset: Dataset, *, n_threads: int | None = None) -> Any:
+def features_of(dataset: Dataset, *, n_jobs: int | None = None) -> Any:
     """X (n_instances, n_features) with rows of length 1: TF-IDF of texts, or the Dataset's own."""
     if dataset.texts is None:
         return PassThrough(normalize=True).fit_transform(dataset.X)
-    return TfidfFeatures(n_threads=n_threads).fit_transform(dataset.texts)
+    return TfidfFeatures(n_jobs=n_jobs).fit_transform(dataset.texts)
 
 
 def write_grouped(dataset: Dataset, folder: str | Path, *, known: Dataset | None = None) -> None:
@@ -115,5 +115,5 @@ def write_grouped(dataset: Dataset, folder: str | Path, *, known: Dataset | None
     options = WriteOptions(group_labels=str(folder / GROUPS), instance_groups=members)
     write(dataset, folder / f"{INSTANCES}{suffix}", options=options)
     if known is not None:
-        labelled = dataclasses.replace(dataset, Y=known.Y)
-        write(labelled, folder / f"{KNOWN}{suffix}")
+        labeled = dataclasses.replace(dataset, Y=known.Y)
+        write(labeled, folder / f"{KNOWN}{suffix}")

@@ -28,7 +28,7 @@ def impute(
     margin: float = 0.0,
     soft: bool = False,
     temperature: float = 0.1,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Imputation:
     """Algorithm 2 of the paper (EAGLE): learn label embeddings, give labels to the closest.
 
@@ -59,16 +59,14 @@ def impute(
         Divide each label among all instances of the group, instead of choosing.
     temperature : float
         Of the softmax of cosines that divides: small is nearly a choice.
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores by default. The result is the same for any number.
     """
     X = checked_instances(X)
     candidates = checked_candidates(groups, group_labels, n_instances=X.shape[0])
     rule = Rule(margin, use_counts, soft, temperature)
     learner = embedder(X, groups, candidates, n_steps=n_steps, step=step, contrast=contrast)
-    return assign(
-        candidates, lambda block: learner.cosines(candidates, block), rule, n_threads=n_threads
-    )
+    return assign(candidates, lambda block: learner.cosines(candidates, block), rule, n_jobs=n_jobs)
 
 
 def spread(groups: Sparse, group_labels: Sparse) -> sp.csr_array[Any]:

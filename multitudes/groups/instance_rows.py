@@ -11,8 +11,8 @@ from multitudes.errors import DataError
 from multitudes.groups.candidates import Candidates
 from multitudes.kernels.rows import ShiftedRows, SparseRows
 from multitudes.kernels.unit_rows import measure_rows
-from multitudes.linear.inputs import checked_features
 from multitudes.types import FloatArray
+from multitudes.validation import checked_features
 
 
 def checked_instances(X: Any) -> Any:

@@ -15,13 +15,13 @@ from multitudes.data.grouping import memberships, merge_labels, random_groups
 from multitudes.errors import ConfigError, DataError
 from multitudes.features.weighting import normalized
 from multitudes.labels import build_tree
-from multitudes.linear.inputs import checked_count, checked_features
+from multitudes.validation import checked_count, checked_features
 
 __all__ = ["clustered_groups", "merge_labels", "noisy_groups", "random_groups"]
 
 
 def clustered_groups(
-    X: Any, depth: int, *, seed: int = 0, n_threads: int | None = None
+    X: Any, depth: int, *, random_state: int = 0, n_jobs: int | None = None
 ) -> sp.csr_array[Any]:
     """Group similar instances: balanced spherical 2-means, applied `depth` times.
 
@@ -32,9 +32,9 @@ def clustered_groups(
     depth : int
         The result has 2 ** depth groups, whose sizes differ by at most one. At least 0 (all
         instances in one group), and so that no group is empty.
-    seed : int
+    random_state : int
         Chooses the instances each 2-means starts from. Same seed, same groups, on any threads.
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores by default.
 
     Returns
@@ -47,11 +47,11 @@ def clustered_groups(
     The paper's k-means need not be balanced. Equal sizes keep the group size, which decides how
     hard the problem is, the same in all groups.
     """
-    return _cluster(checked_features(X), depth, seed, n_threads)
+    return _cluster(checked_features(X), depth, random_state, n_jobs)
 
 
 def noisy_groups(
-    X: Any, depth: int, noise: float, *, seed: int = 0, n_threads: int | None = None
+    X: Any, depth: int, noise: float, *, random_state: int = 0, n_jobs: int | None = None
 ) -> sp.csr_array[Any]:
     """Group by clustering features that were mixed with noise (Figure 4c of the paper).
 
@@ -63,9 +63,9 @@ def noisy_groups(
         As of `clustered_groups`.
     noise : float
         From 0, which is `clustered_groups`, to 1, which is random groups of the same sizes.
-    seed : int
+    random_state : int
         Of the noise and of the clustering.
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores by default.
 
     Notes
@@ -78,12 +78,14 @@ def noisy_groups(
     if isinstance(noise, bool) or not isinstance(noise, (int, float)) or not 0 <= noise <= 1:
         raise ConfigError(f"noise must be a number from 0 to 1, got {noise!r}")
     X = normalized(checked_features(X).copy())
-    order = np.random.default_rng(checked_count(seed, "seed", at_least=0)).permutation(X.shape[0])
+    order = np.random.default_rng(
+        checked_count(random_state, "random_state", at_least=0)
+    ).permutation(X.shape[0])
     mixed = X if noise == 0 else sp.csr_array((1 - noise) * X + noise * X[order])
-    return _cluster(mixed, depth, seed, n_threads)
+    return _cluster(mixed, depth, random_state, n_jobs)
 
 
-def _cluster(X: Any, depth: int, seed: int, n_threads: int | None) -> sp.csr_array[Any]:
+def _cluster(X: Any, depth: int, random_state: int, n_jobs: int | None) -> sp.csr_array[Any]:
     n_instances = int(X.shape[0])
     if n_instances == 0:
         raise DataError("X has no rows: there is nothing to group")
@@ -97,8 +99,8 @@ def _cluster(X: Any, depth: int, seed: int, n_threads: int | None) -> sp.csr_arr
         X,
         branching=2,
         max_leaf_size=-(-n_instances // n_groups),
-        seed=seed,
-        n_threads=n_threads,
+        random_state=random_state,
+        n_jobs=n_jobs,
     )
     group_of = np.empty(n_instances, np.int64)
     for group in range(tree.n_leaves):

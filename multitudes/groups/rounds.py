@@ -66,7 +66,7 @@ class Rounds:
         self._weight = np.zeros(pairs.nnz, np.float32)
 
     def impute(
-        self, model: Any, X: Any, Y: Sparse, folds: IntArray, *, n_threads: int | None = None
+        self, model: Any, X: Any, Y: Sparse, folds: IntArray, *, n_jobs: int | None = None
     ) -> Imputation:
         """One round.
 
@@ -92,7 +92,7 @@ class Rounds:
         by_label = sp.csr_array(parts, shape=self.pairs.shape).tocsc()
         return assign(
             self.candidates, lambda block: self._scores(block, by_label), self.rule,
-            n_threads=n_threads,
+            n_jobs=n_jobs,
         )  # fmt: skip
 
     def _scores(self, block: Block, by_label: Sparse) -> FloatArray:
@@ -111,13 +111,13 @@ class Rounds:
         return scores
 
 
-def group_folds(candidates: Candidates, n_folds: int, *, seed: int) -> IntArray:
+def group_folds(candidates: Candidates, n_folds: int, *, random_state: int) -> IntArray:
     """The fold of each instance: that of its first group; -1 where it is in none.
 
     Groups stay together, so that one model compares all members of a group. An instance in
     several groups is compared across models in all but the first.
     """
-    order = np.random.default_rng(seed).permutation(candidates.n_groups)
+    order = np.random.default_rng(random_state).permutation(candidates.n_groups)
     fold_of_group = np.empty(candidates.n_groups, np.int64)
     fold_of_group[order] = np.arange(candidates.n_groups) % n_folds
     folds = np.full(candidates.n_instances, -1, np.int64)

@@ -11,20 +11,20 @@ import scipy.sparse as sp
 
 from multitudes.data.grouping import check_groups
 from multitudes.errors import ConfigError, DataError
-from multitudes.linear.inputs import checked_features
+from multitudes.validation import checked_features
 
 
 @dataclass(frozen=True)
 class WithinSpread:
     """The spread of features between groups and within them, as in section 5 of the paper.
 
-    An instance is modelled as the centre of its group plus a deviation of its own, both normally
+    An instance is modeled as the center of its group plus a deviation of its own, both normally
     distributed around 0, with the same variance in every feature.
 
     Parameters
     ----------
     sigma_1 : float
-        Standard deviation of a feature of the groups' centres.
+        Standard deviation of a feature of the groups' centers.
     sigma_2 : float
         Standard deviation of a feature within a group.
     group_size : float
@@ -150,8 +150,8 @@ def within_spread(X: Any, groups: Any) -> WithinSpread:
     weights = np.asarray(groups.sum(axis=1), np.float64).ravel()
     squares = np.asarray(X.multiply(X).sum(axis=1), np.float64).ravel() @ weights
     sums = sp.csr_array(groups.T @ X)  # (n_groups, n_features)
-    centres = np.asarray(sums.multiply(sums).sum(axis=1), np.float64).ravel()
-    explained = (centres[sizes > 0] / sizes[sizes > 0]).sum()
+    centers = np.asarray(sums.multiply(sums).sum(axis=1), np.float64).ravel()
+    explained = (centers[sizes > 0] / sizes[sizes > 0]).sum()
     overall = np.square(np.asarray(sums.sum(axis=0), np.float64)).sum() / n
     within = max(squares - explained, 0.0) / (n - n_groups)
     between = (explained - overall) / (n_groups - 1)

@@ -166,7 +166,7 @@ def solve_lanes(
     order,  # TMP int32 (n_rows,)
     lanes,  # IN: WIDE or NARROW; wherever 16 is said above, it is this many
 ):
-    """Minimise 16 sibling problems over the same rows; returns the number of epochs."""
+    """Minimize 16 sibling problems over the same rows; returns the number of epochs."""
     width = len(lanes)
     n_rows = mask.size
     zero = splat(np.float32(0.0), lanes)

@@ -1,6 +1,6 @@
 """Balanced spherical 2-means on the rows of a CSR or dense matrix, and its recursion.
 
-One step: with the normalised sums a and b of the two sides, row r scores r.(a - b); the `n_left`
+One step: with the normalized sums a and b of the two sides, row r scores r.(a - b); the `n_left`
 best rows go left, ties to the earlier row. Everything here is sequential and releases the GIL:
 `multitudes.labels.clustering` runs many calls at once, so a result never depends on the number of
 threads.

@@ -40,7 +40,7 @@ def sum_rows_by_label(
     out_indices: Columns,  # OUT (long enough,), ascending within a label
     out_values: Floats,  # OUT like out_indices: rows of unit length, or zero
 ) -> None:
-    """For each label the normalised sum of its instances' rows."""
+    """For each label the normalized sum of its instances' rows."""
     sums = np.zeros(n_columns, np.float32)
     words = np.zeros(n_columns // 64 + 1, np.uint64)
     upper = np.zeros(n_columns // 4096 + 1, np.uint64)

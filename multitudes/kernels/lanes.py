@@ -1,7 +1,7 @@
 """Several floats at a time: a portable SIMD type for numba kernels.
 
 Sibling labels share their instances, so a kernel treats 16 of them ("lanes") with one instruction.
-numba's loop vectoriser does not do this by itself: it will not keep a 16-float accumulator in
+numba's loop vectorizer does not do this by itself: it will not keep a 16-float accumulator in
 registers across a loop over sparse features. `LanesType` says it outright, as an LLVM vector: 16
 floats become one AVX-512 register, two of AVX, or four of SSE or NEON.
 

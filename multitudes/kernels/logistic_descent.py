@@ -1,7 +1,7 @@
 """The logistic loss for sibling labels, by dual coordinate descent (Yu, Huang and Lin, 2011).
 
 The dual of ``1/2 |w|^2 + sum_i C_i log(1 + exp(-y_i w . x_i))`` keeps every variable strictly
-between 0 and C_i. One step minimises over a single variable by a few Newton iterations, on
+between 0 and C_i. One step minimizes over a single variable by a few Newton iterations, on
 whichever of z and C - z is safely away from 0.
 """
 
@@ -25,7 +25,7 @@ SMALLEST_COST = np.float32(1e-30)
 
 @njit(nogil=True, cache=True)
 def newton_step(alpha, cost, square, margin, inner_epsilon):
-    """Minimise over one dual variable; returns (its new value, the gradient before the step)."""
+    """Minimize over one dual variable; returns (its new value, the gradient before the step)."""
     sign = 1.0
     old = alpha
     if 0.5 * square * (cost - 2.0 * alpha) + margin < 0.0:

@@ -14,7 +14,7 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Start loading ``array[index]`` (one-dimensional, index in range) into the cache.
 
     Only a hint: it changes no result. Worth it where a loop jumps to places it knows in advance;
-    the processor finds runs of neighbouring addresses on its own.
+    the processor finds runs of neighboring addresses on its own.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -193,7 +193,7 @@ def character_ngrams_of(text: str, n_min: int, n_max: int) -> list[str]:
 
 
 def term_hash(term: bytes, *, joined_words: bool) -> int:
-    """The 64-bit hash of a term: FNV-1a of each word, folded with splitmix64's finaliser."""
+    """The 64-bit hash of a term: FNV-1a of each word, folded with splitmix64's finalizer."""
     mask = 2**64 - 1
     start, prime = 0xCBF29CE484222325, 0x100000001B3
     folded = start

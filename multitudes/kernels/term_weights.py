@@ -1,4 +1,4 @@
-"""From term counts to weighted, sorted and normalised rows."""
+"""From term counts to weighted, sorted and normalized rows."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class TermTable(NamedTuple):
 
 @njit(cache=True, nogil=True, inline="always")
 def mix(value):
-    """Spread a 64-bit value over all its bits (the finaliser of splitmix64)."""
+    """Spread a 64-bit value over all its bits (the finalizer of splitmix64)."""
     value = (value ^ (value >> np.uint64(30))) * MIX_1
     value = (value ^ (value >> np.uint64(27))) * MIX_2
     return value ^ (value >> np.uint64(31))

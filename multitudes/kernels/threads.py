@@ -21,15 +21,15 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def resolve_threads(n_threads: int | None) -> int:
-    """The number of threads to use: all that this process may run on where None."""
-    if n_threads is None:
+def resolve_threads(n_jobs: int | None) -> int:
+    """The number of threads for a setting `n_jobs`: None and -1 are all cores of this process."""
+    if n_jobs is None or n_jobs == -1:
         return available_cores()
-    if isinstance(n_threads, bool) or not isinstance(n_threads, int) or n_threads < 1:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
         raise ConfigError(
-            f"n_threads must be an int >= 1, or None for all cores, got {n_threads!r}"
+            f"n_jobs must be an int >= 1, or -1 or None for all cores, got {n_jobs!r}"
         )
-    return n_threads
+    return n_jobs
 
 
 def available_cores() -> int:

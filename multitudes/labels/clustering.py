@@ -26,8 +26,8 @@ def build_tree(
     max_leaf_size: int = 100,
     max_iterations: int = 20,
     min_weight: float = 0.01,
-    seed: int = 0,
-    n_threads: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
 ) -> LabelTree:
     """Cluster labels into a balanced tree by recursive spherical 2-means.
 
@@ -35,7 +35,7 @@ def build_tree(
     ----------
     label_embeddings : CSR or float array (n_labels, n_features)
         One row per label, e.g. from `multitudes.labels.pifa`. Only directions count: rows that are
-        not of unit length are normalised first. Rows may be zero.
+        not of unit length are normalized first. Rows may be zero.
     branching : int, at least 2
         Children per cluster; 2 gives the binary trees of Parabel. The root has at most as many.
     max_leaf_size : int
@@ -45,9 +45,9 @@ def build_tree(
     min_weight : float
         Values of a sparse row below this part of its length are left out of the clustering, unless
         that takes a tenth of the row's squared length; 0 keeps all.
-    seed : int
-        Chooses the labels each 2-means starts from. Same seed, same tree, whatever `n_threads`.
-    n_threads : int, optional
+    random_state : int
+        Chooses the labels each 2-means starts from. Same seed, same tree, whatever `n_jobs`.
+    n_jobs : int, optional
         All cores by default.
 
     Returns
@@ -65,13 +65,13 @@ def build_tree(
     Prabhu et al., Parabel, WWW 2018, section 4.1 (balanced spherical 2-means); Yu et al., PECOS,
     JMLR 2022 (shallow trees of it).
     """
-    _check_settings(branching, max_leaf_size, max_iterations, seed)
+    _check_settings(branching, max_leaf_size, max_iterations, random_state)
     if not 0 <= min_weight < 1:
         raise ConfigError(f"min_weight must be from 0 to less than 1, got {min_weight!r}")
-    with ThreadTeam(n_threads) as team:
+    with ThreadTeam(n_jobs) as team:
         rows = _label_rows(label_embeddings, min_weight, team)
         arities = tree_arities(rows.n_labels, branching, max_leaf_size)
-        plan = plan_splits(rows.n_labels, arities, seed=seed)
+        plan = plan_splits(rows.n_labels, arities, random_state=random_state)
         order = np.arange(rows.n_labels, dtype=np.int32)
         _split_all(rows, plan, order, max_iterations, team)
     return LabelTree(_offsets(arities, plan.leaf_offsets), order, rows.n_labels)
@@ -122,12 +122,14 @@ def _label_rows(embeddings: Any, min_weight: float, team: ThreadTeam) -> LabelRo
     return SparseRows(embeddings, min_weight, team) if is_sparse else DenseRows(embeddings)
 
 
-def _check_settings(branching: int, max_leaf_size: int, max_iterations: int, seed: int) -> None:
+def _check_settings(
+    branching: int, max_leaf_size: int, max_iterations: int, random_state: int
+) -> None:
     limits = {
         "branching": (branching, 2),
         "max_leaf_size": (max_leaf_size, 1),
         "max_iterations": (max_iterations, 1),
-        "seed": (seed, 0),
+        "random_state": (random_state, 0),
     }
     for name, (value, smallest) in limits.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < smallest:

@@ -1,4 +1,4 @@
-"""Label embeddings: one vector per label, from its instances, its neighbours or its own text."""
+"""Label embeddings: one vector per label, from its instances, its neighbors or its own text."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Transformer(Protocol):
         """CSR or dense rows, one per text."""
 
 
-def pifa(X: Any, Y: Sparse, *, n_threads: int | None = None) -> Any:
+def pifa(X: Any, Y: Sparse, *, n_jobs: int | None = None) -> Any:
     """Positive instance feature aggregation: a label is the mean direction of its instances.
 
-    Row l is sum_i (Y[i, l] / ||Y[i]||) X[i], then L2-normalised: an instance with many labels says
+    Row l is sum_i (Y[i, l] / ||Y[i]||) X[i], then L2-normalized: an instance with many labels says
     less about each of them.
 
     Parameters
@@ -37,7 +37,7 @@ def pifa(X: Any, Y: Sparse, *, n_threads: int | None = None) -> Any:
         Features. ``pifa(Y, Y)`` embeds labels by the labels they occur with.
     Y : CSR (n_instances, n_labels)
         Labels of each instance.
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores by default. The result is the same for any number.
 
     Returns
@@ -54,18 +54,18 @@ def pifa(X: Any, Y: Sparse, *, n_threads: int | None = None) -> Any:
             "X and Y must have one row per instance: "
             f"X is {getattr(X, 'shape', type(X).__name__)}, Y is {Y.shape}"
         )
-    return weighted_sums(X, _normalised_rows(Y).tocsc(), n_threads=n_threads)
+    return weighted_sums(X, _normalized_rows(Y).tocsc(), n_jobs=n_jobs)
 
 
-def weighted_sums(X: Any, weights: Sparse, *, n_threads: int | None = None) -> Any:
-    """For each label the weighted sum of its instances, L2-normalised.
+def weighted_sums(X: Any, weights: Sparse, *, n_jobs: int | None = None) -> Any:
+    """For each label the weighted sum of its instances, L2-normalized.
 
     Parameters
     ----------
     X : CSR or float array (n_instances, n_features)
     weights : CSC (n_instances, n_labels), float32
         Column l: the instances of label l and how much each counts.
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores by default. The result is the same for any number.
 
     Returns
@@ -76,14 +76,14 @@ def weighted_sums(X: Any, weights: Sparse, *, n_threads: int | None = None) -> A
     is_sparse = sp.issparse(X)
     if not is_sparse:
         dense = weights.T @ np.asarray(X, dtype=np.float32)
-        return _normalised_dense(dense)
-    return _sum_sparse(_csr(X), weights, n_threads)
+        return _normalized_dense(dense)
+    return _sum_sparse(_csr(X), weights, n_jobs)
 
 
 def pii(Y: Sparse) -> sp.csr_array[Any]:
     """Positive instance indices: a label is the set of its instances.
 
-    Row l is the L2-normalised column l of Y, as in PECOS: the similarity of two labels is the
+    Row l is the L2-normalized column l of Y, as in PECOS: the similarity of two labels is the
     cosine of their instance sets.
 
     Returns
@@ -91,11 +91,11 @@ def pii(Y: Sparse) -> sp.csr_array[Any]:
     CSR (n_labels, n_instances) float32, sorted indices
         A label without instances has a zero row.
     """
-    return _normalised_rows(sp.csr_array(Y).T)
+    return _normalized_rows(sp.csr_array(Y).T)
 
 
 def from_texts(label_texts: Sequence[str], features: Transformer) -> Any:
-    """A label is the features of its own text, e.g. its title; rows L2-normalised.
+    """A label is the features of its own text, e.g. its title; rows L2-normalized.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def from_texts(label_texts: Sequence[str], features: Transformer) -> Any:
     """
     rows = features.transform(label_texts)
     is_sparse = sp.issparse(rows)
-    return _normalised_rows(rows) if is_sparse else _normalised_dense(np.array(rows, np.float32))
+    return _normalized_rows(rows) if is_sparse else _normalized_dense(np.array(rows, np.float32))
 
 
 def concatenate(blocks: Sequence[Any], *, weights: Sequence[float] | None = None) -> Any:
@@ -116,7 +116,7 @@ def concatenate(blocks: Sequence[Any], *, weights: Sequence[float] | None = None
     Parameters
     ----------
     blocks : sequence of CSR or float arrays (n_labels, any width)
-        Each row of each block is L2-normalised first, so that only `weights` decide how much a
+        Each row of each block is L2-normalized first, so that only `weights` decide how much a
         block counts.
     weights : sequence of float, optional
         One per block; all equal by default.
@@ -124,7 +124,7 @@ def concatenate(blocks: Sequence[Any], *, weights: Sequence[float] | None = None
     Returns
     -------
     CSR float32, or a dense float32 array where all blocks are dense
-        (n_labels, total width), rows L2-normalised.
+        (n_labels, total width), rows L2-normalized.
     """
     weights = [1.0] * len(blocks) if weights is None else list(weights)
     if len(blocks) == 0 or len(weights) != len(blocks):
@@ -138,17 +138,17 @@ def concatenate(blocks: Sequence[Any], *, weights: Sequence[float] | None = None
     if len(heights) > 1:
         raise DataError(f"blocks must have one row per label, got heights {sorted(heights)}")
     if any(sp.issparse(block) for block in blocks):
-        parts = [_normalised_rows(b) * np.float32(w) for b, w in zip(blocks, weights, strict=True)]
-        return _normalised_rows(sp.hstack(parts, format="csr"))
+        parts = [_normalized_rows(b) * np.float32(w) for b, w in zip(blocks, weights, strict=True)]
+        return _normalized_rows(sp.hstack(parts, format="csr"))
     dense = [
-        _normalised_dense(np.array(block, dtype=np.float32)) * np.float32(weight)
+        _normalized_dense(np.array(block, dtype=np.float32)) * np.float32(weight)
         for block, weight in zip(blocks, weights, strict=True)
     ]
-    return _normalised_dense(np.hstack(dense))
+    return _normalized_dense(np.hstack(dense))
 
 
-def _sum_sparse(X: Sparse, by_label: Sparse, n_threads: int | None) -> sp.csr_array[Any]:
-    """Normalised ``by_label.T @ X``: blocks of labels, each summed by one thread."""
+def _sum_sparse(X: Sparse, by_label: Sparse, n_jobs: int | None) -> sp.csr_array[Any]:
+    """Normalized ``by_label.T @ X``: blocks of labels, each summed by one thread."""
     n_labels, n_features = by_label.shape[1], X.shape[1]
     indptr, label_indptr = X.indptr.astype(np.int64), by_label.indptr.astype(np.int64)
     columns, instances = X.indices.view(np.uint32), by_label.indices.astype(np.int32, copy=False)
@@ -168,7 +168,7 @@ def _sum_sparse(X: Sparse, by_label: Sparse, n_threads: int | None) -> sp.csr_ar
         )  # fmt: skip
         return starts, indices[: starts[-1]], values[: starts[-1]]
 
-    with ThreadTeam(n_threads) as team:
+    with ThreadTeam(n_jobs) as team:
         blocks = team.map(sum_block, range(len(bounds) - 1))
     counts = np.concatenate([[0], *(np.diff(starts) for starts, _, _ in blocks)])
     indices = np.concatenate([part for _, part, _ in blocks]).view(np.int32)
@@ -189,7 +189,7 @@ def _csr(matrix: Sparse) -> Sparse:
     )
 
 
-def _normalised_rows(matrix: Sparse) -> sp.csr_array[Any]:
+def _normalized_rows(matrix: Sparse) -> sp.csr_array[Any]:
     """Float32 CSR with sorted indices and rows of unit length; zero rows stay zero."""
     matrix = sp.csr_array(matrix, dtype=np.float32)
     if not matrix.has_canonical_format:
@@ -205,7 +205,7 @@ def _normalised_rows(matrix: Sparse) -> sp.csr_array[Any]:
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _normalised_dense(matrix: FloatArray) -> FloatArray:
+def _normalized_dense(matrix: FloatArray) -> FloatArray:
     """Rows of unit length, in place; zero rows stay zero."""
     norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
     norms[norms == 0] = 1

@@ -73,7 +73,7 @@ class SplitPlan:
         return self.nodes[node : node + int(self.n_leaves[node]) - 1]
 
 
-def plan_splits(n_labels: int, arities: tuple[int, ...], *, seed: int) -> SplitPlan:
+def plan_splits(n_labels: int, arities: tuple[int, ...], *, random_state: int) -> SplitPlan:
     """Plan the splits of `n_labels` rows into ``prod(arities)`` leaves.
 
     A node of k clusters is split into k // 2 of them on the left and the others on the right, with
@@ -98,14 +98,14 @@ def plan_splits(n_labels: int, arities: tuple[int, ...], *, seed: int) -> SplitP
         stack.append((start, middle, left))
     ranges = np.array(nodes, np.int64).reshape(-1, 3)
     counts = np.array(leaves, np.int64).reshape(-1, 2)
-    starts = _starting_rows(ranges[:, STOP] - ranges[:, START], seed)
+    starts = _starting_rows(ranges[:, STOP] - ranges[:, START], random_state)
     table = np.concatenate([ranges, starts], axis=1)
     return SplitPlan(table, counts[:, 0], counts[:, 1], np.array(offsets, np.int64))
 
 
-def _starting_rows(sizes: IntArray, seed: int) -> IntArray:
+def _starting_rows(sizes: IntArray, random_state: int) -> IntArray:
     """Two different rows of each range, (n_nodes, 2); zeros where a range has fewer than two."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     first = rng.integers(0, np.maximum(sizes, 1))
     step = rng.integers(1, np.maximum(sizes, 2))
     return np.stack([first, (first + step) % np.maximum(sizes, 1)], axis=1)

@@ -18,7 +18,7 @@ from multitudes.linear.level_weights import LevelWeights
 from multitudes.store import Storable, load, save
 
 # Settings that do not change what is learned.
-NOT_IN_RESULT = frozenset({"checkpoint", "n_threads", "verbose", "warm_start"})
+NOT_IN_RESULT = frozenset({"checkpoint", "n_jobs", "verbose", "warm_start"})
 
 
 class Checkpoint:

@@ -20,7 +20,7 @@ BYTES_PER_WEIGHT = 14
 GIB = 1 << 30
 
 
-def estimate_bytes(X: Sparse, tree: LabelTree, carried: list[Pattern], n_threads: int) -> int:
+def estimate_bytes(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: int) -> int:
     """Peak bytes of training beyond X and Y: label patterns, one thread's work each, the model."""
     lengths = np.diff(X.indptr).astype(np.int64)
     patterns = sum(2 * p.indices.nbytes + p.indptr.nbytes for p in carried)
@@ -30,7 +30,7 @@ def estimate_bytes(X: Sparse, tree: LabelTree, carried: list[Pattern], n_threads
     block = (X.shape[1] + 1) * LANES * 4
     per_thread = 8 * X.nnz + X.shape[0] * (LANES * 4 + 32) + 4 * block + 8 * X.shape[1]
     model = int(values_read * WEIGHTS_PER_VALUE * BYTES_PER_WEIGHT)
-    return int(patterns + n_threads * per_thread + model)
+    return int(patterns + n_jobs * per_thread + model)
 
 
 def available_bytes() -> int | None:
@@ -46,13 +46,13 @@ def available_bytes() -> int | None:
     return min(limits) if limits else None
 
 
-def check_memory(X: Sparse, tree: LabelTree, carried: list[Pattern], n_threads: int) -> None:
+def check_memory(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: int) -> None:
     """Refuse to start what would not end."""
     available = available_bytes()
-    needed = estimate_bytes(X, tree, carried, n_threads)
+    needed = estimate_bytes(X, tree, carried, n_jobs)
     if available is not None and needed > available:
         raise ResourceError(
             f"training needs about {needed / GIB:.1f} GiB beyond the data, and "
-            f"{available / GIB:.1f} GiB are free: use fewer threads (now {n_threads}), fewer "
+            f"{available / GIB:.1f} GiB are free: use fewer threads (now {n_jobs}), fewer "
             "features (max_features, min_df), or a larger solver threshold with max_nonzeros"
         )

@@ -27,8 +27,8 @@ class OneVsAll(TreeEstimator):
         'float16', 'float32' or 'int8': how weights are kept, in memory and on disk.
     checkpoint : path, optional
         Keep the trained level here, see `XRLinear`.
-    seed : int
-    n_threads : int, optional
+    random_state : int
+    n_jobs : int, optional
         All cores by default.
     verbose : bool
         Show progress on stderr.
@@ -48,16 +48,16 @@ class OneVsAll(TreeEstimator):
         solver: SolverConfig | None = None,
         weights: str = "float16",
         checkpoint: str | Path | None = None,
-        seed: int = 0,
-        n_threads: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.score_function = score_function
         self.solver = solver
         self.weights = weights
         self.checkpoint = checkpoint
-        self.seed = seed
-        self.n_threads = n_threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _make_tree(self, X: Sparse, Y: Sparse, label_embeddings: Any) -> LabelTree:

@@ -40,7 +40,7 @@ def score_tree_pairs(
     pairs: Sparse,
     rule: Scoring,
     *,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> sp.csr_array[Any]:
     """Score pairs all the way from the root, as a search with an unlimited beam would.
 
@@ -62,7 +62,7 @@ def score_tree_pairs(
         patterns.append(_clusters_of(patterns[-1], tree.offsets[level]))
     above = patterns.pop()
     above.data.fill(0)
-    with ThreadTeam(n_threads) as team:
+    with ThreadTeam(n_jobs) as team:
         for level, pattern in enumerate(reversed(patterns)):
             scores = _score_level(tree, levels[level], level, X, above, pattern, rule, team)
             above = sp.csc_array((scores, pattern.indices, pattern.indptr), shape=pattern.shape)

@@ -13,7 +13,6 @@ from multitudes.errors import ConfigError, NotFittedError
 from multitudes.labels import pifa
 from multitudes.linear.checkpoint import NOT_IN_RESULT, Checkpoint, fingerprint
 from multitudes.linear.explanation import Explanation
-from multitudes.linear.inputs import checked_count, checked_features, checked_labels
 from multitudes.linear.pair_scores import mean_of_logs
 from multitudes.linear.scoring import scoring
 from multitudes.linear.solver_config import SolverConfig
@@ -22,6 +21,7 @@ from multitudes.metrics import precision_at_k
 from multitudes.scores.ensemble import CANDIDATES, average
 from multitudes.store import State
 from multitudes.types import Predictions, Sparse
+from multitudes.validation import checked_count, checked_features, checked_labels
 
 
 class Parabel(BaseEstimator):  # type: ignore[misc]
@@ -45,9 +45,9 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         'float16', 'float32' or 'int8': how weights are kept, in memory and on disk.
     checkpoint : path, optional
         Keep finished levels and trees here while fitting, see `XRLinear`.
-    seed : int
+    random_state : int
         The trees take seed, seed + 1, ...
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores by default.
     verbose : bool
         Show progress on stderr.
@@ -71,8 +71,8 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         solver: SolverConfig | None = None,
         weights: str = "float16",
         checkpoint: str | Path | None = None,
-        seed: int = 0,
-        n_threads: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.n_trees = n_trees
@@ -83,8 +83,8 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         self.solver = solver
         self.weights = weights
         self.checkpoint = checkpoint
-        self.seed = seed
-        self.n_threads = n_threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def fit(self, X: Any, Y: Sparse, *, label_embeddings: Any = None) -> Self:
@@ -97,7 +97,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         X = checked_features(X)
         Y = checked_labels(Y, n_instances=X.shape[0])
         if label_embeddings is None:
-            label_embeddings = pifa(X, Y, n_threads=self.n_threads)
+            label_embeddings = pifa(X, Y, n_jobs=self.n_jobs)
         checkpoint = self._checkpoint(X, Y, label_embeddings)
         trees = self.partitions()
         for number, tree in enumerate(trees):
@@ -167,7 +167,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
 
     def partitions(self) -> list[XRLinear]:
         """Its trees, unfitted."""
-        return [self._tree(self.seed + i) for i in range(self.n_trees)]
+        return [self._tree(self.random_state + i) for i in range(self.n_trees)]
 
     def to_state(self) -> State:
         """Settings, and the trees as parts."""
@@ -193,7 +193,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         settings = {k: v for k, v in self.get_params(deep=False).items() if k not in NOT_IN_RESULT}
         return Checkpoint(self.checkpoint, fingerprint([X, Y, label_embeddings], settings))
 
-    def _tree(self, seed: int) -> XRLinear:
+    def _tree(self, random_state: int) -> XRLinear:
         return XRLinear(
             branching=self.branching,
             max_leaf_size=self.max_leaf_size,
@@ -202,8 +202,8 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
             solver=self.solver,
             weights=self.weights,
             checkpoint=self.checkpoint,
-            seed=seed,
-            n_threads=self.n_threads,
+            random_state=random_state,
+            n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
 

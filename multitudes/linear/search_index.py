@@ -13,11 +13,11 @@ from multitudes.kernels.lanes import LANES
 from multitudes.kernels.search_index import fill_chunks, measure_chunks
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam, resolve_threads
 from multitudes.labels import LabelTree
-from multitudes.linear.inputs import checked_label_ids
 from multitudes.linear.level_weights import LevelWeights, ends
 from multitudes.linear.overlap import OverlapSearch
 from multitudes.linear.scoring import Scoring
 from multitudes.types import FloatArray, LabelArray
+from multitudes.validation import checked_label_ids
 
 # Instances searched together: enough to share each chunk's weights, few enough for the beams to
 # stay in cache.
@@ -54,7 +54,7 @@ class SearchIndex:
         top_k: int,
         beam_width: int,
         scoring: Scoring,
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
         allowed: npt.NDArray[np.int32] | None = None,
         merge: str = "mean",
     ) -> tuple[LabelArray, FloatArray]:
@@ -92,11 +92,11 @@ class SearchIndex:
             if n:
                 block((0, n))
         else:
-            n_threads = resolve_threads(n_threads)
-            size = min(BLOCK, -(-n // n_threads))
+            n_jobs = resolve_threads(n_jobs)
+            size = min(BLOCK, -(-n // n_jobs))
             if self.overlap is not None:
                 size = min(size, self.overlap.block_size(beam_width))
-            with ThreadTeam(n_threads) as team:
+            with ThreadTeam(n_jobs) as team:
                 team.map(block, [(i, min(n, i + size)) for i in range(0, n, size)])
         scores = scoring.finish(scores)
         scores[labels < 0] = -np.inf

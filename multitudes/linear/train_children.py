@@ -30,7 +30,7 @@ def train_children(
     *,
     costs: tuple[FloatArray, FloatArray],
     solver: SolverConfig,
-    seed: int,
+    random_state: int,
     scratch: Scratch,
     lanes: tuple[int, ...] = WIDE,
     start: OldWeights | None = None,
@@ -75,7 +75,8 @@ def train_children(
         solve(
             begin, finish, local, value, square, weight, mask, yes, no, *options,
             bias, np.float32(solver.epsilon), solver.max_epochs,
-            np.int32((1 << count) - 1), scrambled(seed + first), n_local, w[block], alpha, order,
+            np.int32((1 << count) - 1), scrambled(random_state + first), n_local, w[block],
+            alpha, order,
             *width_option,
         )  # fmt: skip
     if firmness is not None:
@@ -155,9 +156,9 @@ def make_scratch(n_features: int, room: int) -> Scratch:
     )
 
 
-def scrambled(seed: int) -> np.uint64:
+def scrambled(random_state: int) -> np.uint64:
     """A 64-bit seed whose bits all depend on all bits of another; never 0 (splitmix64)."""
-    z = (seed + 0x9E3779B97F4A7C15) % 2**64
+    z = (random_state + 0x9E3779B97F4A7C15) % 2**64
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
     return np.uint64((z ^ (z >> 31)) or 1)

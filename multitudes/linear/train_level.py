@@ -43,7 +43,7 @@ class LevelJob:
     solver : SolverConfig
     label_weight : float32 array (n_children,), optional
         Factor on the cost of each child.
-    seed : int
+    random_state : int
     clusters : int array, optional
         Train only these; all by default.
     from_children : int array (len(clusters),), optional
@@ -60,7 +60,7 @@ class LevelJob:
     offsets: IntArray
     solver: SolverConfig
     label_weight: FloatArray | None = None
-    seed: int = 0
+    random_state: int = 0
     clusters: IntArray | None = None
     from_children: IntArray | None = None
     start: Sequence[OldWeights] | None = None
@@ -108,7 +108,8 @@ class PreparedJob:
         w, features = train_children(
             job.training, job.carried, job.members.row(cluster), int(job.offsets[cluster]), task,
             costs=(self.cost_positive, self.cost_negative), solver=job.solver,
-            seed=seed_of(job.seed, cluster), scratch=scratch, lanes=job.lanes, start=start,
+            random_state=seed_of(job.random_state, cluster), scratch=scratch, lanes=job.lanes,
+            start=start,
         )  # fmt: skip
         chunk = kept_weights(w, features, task, job.solver, job.lanes)
         return chunk if start is None else with_untouched(chunk, start.chunk, features, task)
@@ -183,6 +184,6 @@ def train_levels(
     ]
 
 
-def seed_of(seed: int, cluster: int) -> int:
-    """A seed for each cluster, far from those of its neighbours."""
-    return seed * 0x9E3779B97F4A7C15 + cluster * 0xD1342543DE82EF95
+def seed_of(random_state: int, cluster: int) -> int:
+    """A seed for each cluster, far from those of its neighbors."""
+    return random_state * 0x9E3779B97F4A7C15 + cluster * 0xD1342543DE82EF95

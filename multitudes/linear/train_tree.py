@@ -38,7 +38,7 @@ class TreeTask:
     beam_width: int = 10
     score_function: str = "l3-hinge"
     weights: str = "float16"
-    seed: int = 0
+    random_state: int = 0
 
 
 def train_tree(
@@ -77,7 +77,7 @@ def train_tree(
             tree.offsets[level],
             solver=task.solver,
             label_weight=_child_weight(task, tree, level),
-            seed=task.seed + level,
+            random_state=task.random_state + level,
             lanes=_lanes(task, tree, level),
         )
 

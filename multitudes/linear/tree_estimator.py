@@ -16,14 +16,6 @@ from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.checkpoint import NOT_IN_RESULT, Checkpoint, fingerprint
 from multitudes.linear.explanation import Explanation, explain
-from multitudes.linear.inputs import (
-    checked_count,
-    checked_features,
-    checked_hard_negatives,
-    checked_label,
-    checked_labels,
-    checked_weights,
-)
 from multitudes.linear.level_weights import WEIGHT_TYPES, LevelWeights
 from multitudes.linear.overlap import checked_merge
 from multitudes.linear.pair_scores import checked_pairs, score_tree_pairs
@@ -35,6 +27,14 @@ from multitudes.linear.update import add_labels, refit_clusters, remove_labels
 from multitudes.metrics import precision_at_k
 from multitudes.store import State
 from multitudes.types import Predictions, Sparse
+from multitudes.validation import (
+    checked_count,
+    checked_features,
+    checked_hard_negatives,
+    checked_label,
+    checked_labels,
+    checked_weights,
+)
 
 _NOT_SAVED = {*NOT_IN_RESULT, "tree"}
 
@@ -43,7 +43,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     """A label tree whose clusters rank their children; subclasses say how the tree is made.
 
     A subclass has the settings `beam_width`, `score_function`, `negatives`, `solver`, `weights`,
-    `checkpoint`, `seed`, `n_threads` and `verbose`, a `kind` for the store, and `_make_tree`.
+    `checkpoint`, `random_state`, `n_jobs` and `verbose`, a `kind` for the store, and `_make_tree`.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     solver: SolverConfig | None
     weights: str
     checkpoint: str | Path | None
-    seed: int
-    n_threads: int | None
+    random_state: int
+    n_jobs: int | None
     verbose: bool
     _index: SearchIndex | None
 
@@ -95,7 +95,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         task = self._task(X, Y, sample_weight, label_weight, hard_negatives)
         X, Y = task.X, task.Y
         checkpoint = self._checkpoint(task, label_embeddings)
-        with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
+        with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             tree = checkpoint.tree()
             if tree is None:
                 tree = self._make_tree(X, Y, label_embeddings)
@@ -108,7 +108,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     def fit_matcher(self, X: Any, Y: Sparse, *, label_embeddings: Any = None) -> Self:
         """Build the tree and train the levels above its leaves: all that `match` needs."""
         task = self._task(X, Y)
-        with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
+        with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             tree = self._make_tree(task.X, task.Y, label_embeddings)
             levels = train_tree(task, tree, team, Checkpoint(None, ""), n_levels=tree.depth - 1)
         self._set_learned(tree, levels, task.X.shape[1])
@@ -125,7 +125,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             raise ConfigError("the tree differs from the fitted one above its leaves: use fit")
         task = self._task(X, Y)
         above = self.levels_[: tree.depth - 1]
-        with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
+        with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             levels = train_tree(task, tree, team, Checkpoint(None, ""), above=above)
         self._set_learned(tree, levels, task.X.shape[1])
         return self
@@ -142,9 +142,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         index = SearchIndex(self.tree_, self.levels_[: self.tree_.depth - 1], self.n_features_in_)
         width = min(width, n_leaves)
         rule = scoring(self.score_function)
-        found = index.search(
-            X, top_k=width, beam_width=width, scoring=rule, n_threads=self.n_threads
-        )
+        found = index.search(X, top_k=width, beam_width=width, scoring=rule, n_jobs=self.n_jobs)
         return Predictions(*found, n_leaves)
 
     def predict(
@@ -184,7 +182,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             top_k=min(top_k, self.n_labels_),
             beam_width=min(width, self.tree_.n_leaves),
             scoring=scoring(self.score_function),
-            n_threads=self.n_threads,
+            n_jobs=self.n_jobs,
             allowed=None if labels is None else index.allow(self.tree_, labels),
             merge=checked_merge(merge),
         )
@@ -200,7 +198,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         X = checked_features(X, n_features=self.n_features_in_)
         pairs = checked_pairs(pairs, (X.shape[0], self.n_labels_))
         rule = scoring(self.score_function)
-        return score_tree_pairs(self.tree_, self.levels_, X, pairs, rule, n_threads=self.n_threads)
+        return score_tree_pairs(self.tree_, self.levels_, X, pairs, rule, n_jobs=self.n_jobs)
 
     def score(self, X: Any, Y: Sparse) -> float:
         """Precision at 1 on (X, Y): what GridSearchCV takes where it is told nothing else."""
@@ -231,11 +229,11 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             return self.fit(X, Y)
         X = checked_features(X, n_features=self.n_features_in_)
         Y = checked_labels(Y, n_instances=X.shape[0], n_labels=self.n_labels_)
-        with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
+        with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             levels = refit_clusters(
                 self.tree_, self.levels_, X, Y,
-                solver=self.solver or SolverConfig(), weights=self.weights, seed=self.seed,
-                team=team,
+                solver=self.solver or SolverConfig(), weights=self.weights,
+                random_state=self.random_state, team=team,
             )  # fmt: skip
         self._set_learned(self.tree_, levels, self.n_features_in_)
         return self
@@ -273,11 +271,11 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
                     f"label_features must have a row for each of the {n_new:,} new labels, "
                     f"got {label_features.shape[0]:,} rows"
                 )
-        with progress.shown(self.verbose), ThreadTeam(self.n_threads) as team:
+        with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             tree, levels = add_labels(
                 self.tree_, self.levels_, X, Y, label_features,
                 solver=self.solver or SolverConfig(), weights=self.weights,
-                scoring=scoring(self.score_function), seed=self.seed, team=team,
+                scoring=scoring(self.score_function), random_state=self.random_state, team=team,
             )  # fmt: skip
         self._set_learned(tree, levels, self.n_features_in_)
         return self
@@ -355,7 +353,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _check_settings(self) -> None:
         checked_count(self.beam_width, "beam_width")
-        checked_count(self.seed, "seed", at_least=0)
+        checked_count(self.random_state, "random_state", at_least=0)
         scoring(self.score_function)
         if self.negatives not in NEGATIVES:
             raise ConfigError(f"negatives must be one of {NEGATIVES}, got {self.negatives!r}")
@@ -387,7 +385,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             beam_width=self.beam_width,
             score_function=self.score_function,
             weights=self.weights,
-            seed=self.seed,
+            random_state=self.random_state,
         )
 
     def _check_fitted(self, *, matcher_only: bool = False) -> None:

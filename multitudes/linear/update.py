@@ -33,7 +33,7 @@ def refit_clusters(
     *,
     solver: SolverConfig,
     weights: str,
-    seed: int,
+    random_state: int,
     team: ThreadTeam,
 ) -> list[LevelWeights]:
     """Train the clusters that new instances touch, starting from and held to their old weights."""
@@ -53,7 +53,7 @@ def refit_clusters(
             by_cluster,
             offsets,
             solver=solver,
-            seed=seed + level,
+            random_state=random_state + level,
             clusters=touched,
             start=[OldWeights(*pair) for pair in zip(chunks, old.seen.tolist(), strict=True)],
         )
@@ -74,7 +74,7 @@ def add_labels(
     solver: SolverConfig,
     weights: str,
     scoring: Scoring,
-    seed: int,
+    random_state: int,
     team: ThreadTeam,
 ) -> tuple[LabelTree, list[LevelWeights]]:
     """Put new labels into leaves and train their rankers alone; see `TreeEstimator.add_labels`."""
@@ -89,10 +89,10 @@ def add_labels(
     job = LevelJob(
         training,
         carried,
-        with_fewer_negatives(members.transposed(), touched, Y[:, tree.n_labels :], seed),
+        with_fewer_negatives(members.transposed(), touched, Y[:, tree.n_labels :], random_state),
         larger.offsets[-1],
         solver=solver,
-        seed=seed + tree.depth - 1,
+        random_state=random_state + tree.depth - 1,
         clusters=touched,
         from_children=old_counts[touched],
     )
@@ -105,7 +105,9 @@ def add_labels(
     return larger, [*levels[:-1], last]
 
 
-def with_fewer_negatives(by_leaf: Pattern, leaves: IntArray, Y_new: Sparse, seed: int) -> Pattern:
+def with_fewer_negatives(
+    by_leaf: Pattern, leaves: IntArray, Y_new: Sparse, random_state: int
+) -> Pattern:
     """The instances of each leaf: those with a new label, and at most `MAX_NEGATIVES` others.
 
     Parameters
@@ -114,7 +116,7 @@ def with_fewer_negatives(by_leaf: Pattern, leaves: IntArray, Y_new: Sparse, seed
     Y_new : CSR (n_instances, n_new)
     """
     carries_new = np.diff(Y_new.indptr) > 0
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     rows = [np.zeros(0, np.int32)] * by_leaf.n_rows
     for leaf in leaves.tolist():
         own = by_leaf.row(leaf)
@@ -148,7 +150,7 @@ def nearest_leaves(
 
     def led_to(rows: Sparse) -> IntArray:
         found, _ = index.search(
-            rows, top_k=1, beam_width=10, scoring=scoring, n_threads=team.n_threads
+            rows, top_k=1, beam_width=10, scoring=scoring, n_jobs=team.n_threads
         )
         return found[:, 0].astype(np.int64)
 

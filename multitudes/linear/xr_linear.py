@@ -41,9 +41,9 @@ class XRLinear(TreeEstimator):
         A second `fit` keeps the tree of the first.
     checkpoint : path, optional
         Keep finished levels here while fitting; a fit that was killed goes on after the last one.
-    seed : int
+    random_state : int
         Same seed, same model, whatever the number of threads.
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores by default.
     verbose : bool
         Show progress on stderr.
@@ -67,8 +67,8 @@ class XRLinear(TreeEstimator):
         tree: LabelTree | None = None,
         warm_start: bool = False,
         checkpoint: str | Path | None = None,
-        seed: int = 0,
-        n_threads: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.branching = branching
@@ -81,8 +81,8 @@ class XRLinear(TreeEstimator):
         self.tree = tree
         self.warm_start = warm_start
         self.checkpoint = checkpoint
-        self.seed = seed
-        self.n_threads = n_threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def partitions(self) -> list[XRLinear]:
@@ -103,13 +103,13 @@ class XRLinear(TreeEstimator):
                 )
             return tree
         if label_embeddings is None:
-            label_embeddings = pifa(X, Y, n_threads=self.n_threads)
+            label_embeddings = pifa(X, Y, n_jobs=self.n_jobs)
         built = build_tree(
             label_embeddings,
             branching=self.branching,
             max_leaf_size=self.max_leaf_size,
-            seed=self.seed,
-            n_threads=self.n_threads,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
         )
         if built.n_labels != Y.shape[1]:
             raise DataError(

@@ -27,7 +27,7 @@ class Resampling(Config):
     confidence: float = setting(
         0.95, "Share of the samples that lie inside the interval.", above=0, at_most=1
     )
-    seed: int = setting(0, "Same seed, same samples.", at_least=0)
+    random_state: int = setting(0, "Same seed, same samples.", at_least=0)
 
 
 def bootstrap_values(terms: Mapping[str, Term], resampling: Resampling) -> Values:
@@ -63,7 +63,7 @@ def _draws(n: int, resampling: Resampling) -> Iterator[Values]:
     """How often each instance is drawn, (batch, n_instances) at a time."""
     from multitudes.kernels.metrics import count_draws  # loads numba: not before it is needed
 
-    rng = np.random.default_rng(resampling.seed)
+    rng = np.random.default_rng(resampling.random_state)
     with track("Bootstrap", resampling.n_resamples, "samples") as task:
         for size in batches(n, resampling.n_resamples):
             counts = np.empty((size, n))

@@ -180,7 +180,7 @@ def sign_flip_p_values(
 def _flips(apart: Values, resampling: Resampling) -> Iterable[Values]:
     """Sums over instances under random signs, (batch, n_columns) at a time."""
     # Not the bootstrap's stream: the p-value must not depend on the interval's draws.
-    rng = np.random.default_rng([resampling.seed, 1])
+    rng = np.random.default_rng([resampling.random_state, 1])
     n = len(apart)
     with track("Permutation test", resampling.n_resamples, "samples") as task:
         for size in batches(n, resampling.n_resamples):

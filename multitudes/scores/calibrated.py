@@ -72,7 +72,7 @@ class CalibrationReport:
     Parameters
     ----------
     n_instances, n_pairs : int
-        Labelled instances, and pairs (instance, listed label), that it was learned on.
+        Labeled instances, and pairs (instance, listed label), that it was learned on.
     error_before, error_after : float
         Expected calibration error over the five best labels of each instance: of the scores as
         they are (below 0 taken as 0, above 1 as 1), and of probabilities learned on the other
@@ -117,7 +117,7 @@ class Calibrated:
         self.config = config or CalibrationConfig()
 
     def fit(self, predictions: Predictions, truth: Sparse) -> Self:
-        """Learn from predictions of labelled instances that the model was not trained on.
+        """Learn from predictions of labeled instances that the model was not trained on.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ class Outcomes:
 
 
 def outcomes(predictions: Predictions, truth: Sparse) -> Outcomes:
-    """Hold predictions of labelled instances against their labels.
+    """Hold predictions of labeled instances against their labels.
 
     Parameters
     ----------

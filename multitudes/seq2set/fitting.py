@@ -8,8 +8,9 @@ from os import PathLike
 from typing import Any
 
 from multitudes.config import Config
-from multitudes.encoder.sampling.prefetch import prefetched
-from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.deep.prefetch import prefetched
+from multitudes.deep.texts.tokens import TokenRows
+from multitudes.deep.training import Batches, Checkpoint, History, TrainingConfig, digest_of, train
 from multitudes.seq2set.generation.decoding_config import DecodingConfig
 from multitudes.seq2set.generation.prediction import Validation
 from multitudes.seq2set.losses.loss_config import SetLossConfig
@@ -26,7 +27,6 @@ from multitudes.seq2set.words.word_batches import (
     word_batch,
 )
 from multitudes.seq2set.words.words_config import WordsConfig
-from multitudes.training import Batches, Checkpoint, History, TrainingConfig, digest_of, train
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def draw(
     batches = epoch_rows(
         texts.rows.lengths,
         batch_size=settings.batch_size,
-        seed=config.training.seed,
+        random_state=config.training.random_state,
         epoch=epoch,
     )
     made = (

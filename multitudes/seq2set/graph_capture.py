@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
+from multitudes.deep.training.loss_terms import LOSS
 from multitudes.errors import TrainingError
-from multitudes.training.loss_terms import LOSS
 
 WARM_UPS = 2  # kernels are compiled and libraries set up before a capture, not in it
 

@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
+from multitudes.deep.texts.tokens import TokenRows
+from multitudes.deep.training import TrainingConfig, choose_device
 from multitudes.encoder.text_inputs import checked_label_texts, checked_validation
-from multitudes.encoder.texts.tokens import TokenRows
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.features.text_buffer import as_texts
-from multitudes.linear.inputs import checked_count, checked_labels
 from multitudes.seq2set.fitting import FitConfig, TrainingTexts, fit_network
 from multitudes.seq2set.generation.decoding_config import DecodingConfig
 from multitudes.seq2set.generation.prediction import Predictor, Validation
@@ -36,8 +36,8 @@ from multitudes.seq2set.words.vocabulary import WordVocabulary
 from multitudes.seq2set.words.word_batches import BatchConfig
 from multitudes.seq2set.words.words_config import WordsConfig
 from multitudes.store import State
-from multitudes.training import TrainingConfig, choose_device
 from multitudes.types import Predictions, Sparse
+from multitudes.validation import checked_count, checked_labels
 
 ORDERS = ("id", "frequent")
 
@@ -63,13 +63,13 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         How labels are generated; may be changed after `fit`.
     training : Seq2SetTraining, optional
         Epochs, learning rate, precision, checkpoints: a `TrainingConfig` with the paper's defaults.
-        Its `seed` is the one below.
+        Its `random_state` is the one below.
     objective : "set" or "sequence"
         Learn the set in whatever order suits, with its own labels fed while training, or a
         sequence in a given order with an end symbol, with the true labels fed.
     order : "id" or "frequent"
         Of sequences: by label id, or from frequent to rare labels.
-    seed : int
+    random_state : int
         Same seed, same model (on a CPU).
     verbose : bool
         Show progress on stderr.
@@ -110,7 +110,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         training: Seq2SetTraining | None = None,
         objective: Objective = "set",
         order: str = "id",
-        seed: int = 0,
+        random_state: int = 0,
         verbose: bool = False,
     ) -> None:
         self.words = words
@@ -121,7 +121,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         self.training = training
         self.objective = objective
         self.order = order
-        self.seed = seed
+        self.random_state = random_state
         self.verbose = verbose
 
     # ------------------------------------------------------------------ learning
@@ -165,13 +165,13 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
             targets = self._targets(Y, config)
             config = self._settled(Y, config)
             network = self._network(vocabulary, targets, Y.shape[1], label_texts, config)
-            tokenised = vocabulary.rows(X, max_length=config.words.max_length)
-            self.n_empty_, self.n_cut_ = tokenised.n_empty, tokenised.n_cut
+            tokenized = vocabulary.rows(X, max_length=config.words.max_length)
+            self.n_empty_, self.n_cut_ = tokenized.n_empty, tokenized.n_cut
             predictor = self._predictor(network, config)
             validate = None
             if validation is not None:
                 validate = self._validation(vocabulary, predictor, validation, config)
-            texts = TrainingTexts(tokenised.rows, targets)
+            texts = TrainingTexts(tokenized.rows, targets)
             self.history_ = fit_network(
                 network, texts, config, validate=validate, checkpoint=checkpoint
             )
@@ -205,7 +205,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         training = self.training or Seq2SetTraining()
         if not isinstance(training, TrainingConfig):
             raise ConfigError(f"training must be a Seq2SetTraining or None, got {training!r}")
-        return training.with_seed(self.seed)
+        return training.with_random_state(self.random_state)
 
     def _targets(self, Y: Sparse, config: FitConfig) -> TargetRows:
         n_steps = config.network.n_steps
@@ -236,11 +236,15 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         config: FitConfig,
     ) -> SeqNetwork:
         start = start_vectors(
-            vocabulary, label_texts, n_labels=n_labels, config=config.words, seed=self.seed
+            vocabulary,
+            label_texts,
+            n_labels=n_labels,
+            config=config.words,
+            random_state=self.random_state,
         )
         self.n_words_found_, self.n_labels_found_ = start.n_words_found, start.n_labels_found
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+            torch.manual_seed(self.random_state)
             return SeqNetwork(
                 start,
                 n_steps=targets.n_steps,
@@ -309,7 +313,10 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
             "otseq2set",
             {
                 **settings_as_dicts(self, self.config_kinds()),
-                **{name: getattr(self, name) for name in ("objective", "order", "seed", "verbose")},
+                **{
+                    name: getattr(self, name)
+                    for name in ("objective", "order", "random_state", "verbose")
+                },
                 "lowercase": self.vocabulary_.lowercase,
             },
             strings={"words": self.vocabulary_.words},
@@ -320,7 +327,9 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
     def from_state(cls, state: State) -> Self:
         """The model again, on the CPU."""
         configs = settings_from_dicts(state.config, cls.config_kinds())
-        plain = {name: state.config[name] for name in ("objective", "order", "seed", "verbose")}
+        plain = {
+            name: state.config[name] for name in ("objective", "order", "random_state", "verbose")
+        }
         model = cls(**configs, **plain)
         model.vocabulary_ = WordVocabulary(tuple(state.strings["words"]), state.config["lowercase"])
         model.network_ = network_from_state(state.parts["network"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from multitudes.config import setting_again
-from multitudes.training import TrainingConfig
+from multitudes.deep.training import TrainingConfig
 
 
 @dataclass(frozen=True)

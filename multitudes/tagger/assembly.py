@@ -37,8 +37,8 @@ class Wishes(NamedTuple):
     model: str | Any
     features: Any
     settings: Mapping[str, Any]
-    seed: int
-    n_threads: int | None
+    random_state: int
+    n_jobs: int | None
     device: str | None
 
 
@@ -90,10 +90,10 @@ def assemble(wishes: Wishes, dataset: Dataset, *, from_groups: bool) -> tuple[An
         check_unused(model, of_groups)
     whole = in_eagle(model, of_groups) if from_groups else model
     if isinstance(wishes.model, str):  # an estimator that was handed over brings its own seed
-        set_where_known(whole, "seed", wishes.seed)
-    if wishes.n_threads is not None:
-        set_where_known(whole, "n_threads", wishes.n_threads)
-        set_where_known(features, "n_threads", wishes.n_threads)
+        set_where_known(whole, "random_state", wishes.random_state)
+    if wishes.n_jobs is not None:
+        set_where_known(whole, "n_jobs", wishes.n_jobs)
+        set_where_known(features, "n_jobs", wishes.n_jobs)
     apply_settings(model, features, settings)
     if wishes.device is not None:
         set_device(model, features, wishes.device)

@@ -81,7 +81,7 @@ def predict_to(
 
 
 def evaluate_on(tagger: Tagger, dataset: Dataset, *, ks: Sequence[int] = (1, 3, 5)) -> Report:
-    """The metrics of a tagger on a labelled Dataset over its label space."""
+    """The metrics of a tagger on a labeled Dataset over its label space."""
     return evaluate(predict_dataset(tagger, dataset, top_k=max(ks)), dataset.Y, ks=ks)
 
 

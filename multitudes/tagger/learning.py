@@ -32,14 +32,14 @@ class Lesson(NamedTuple):
         Instances kept aside; labels are matched by name, and those not learned are left out.
     checkpoint : path, optional
         Folder from which a stopped training goes on.
-    n_threads : int, optional
+    n_jobs : int, optional
     """
 
     dataset: Dataset
     grouped: tuple[Sparse, Sparse] | None = None
     validation: Dataset | None = None
     checkpoint: str | PathLike[str] | None = None
-    n_threads: int | None = None
+    n_jobs: int | None = None
 
     def texts_to_show(self, model: Any) -> dict[int, str]:
         """Shortened texts that the fitted model refers to by row, for explanations."""
@@ -64,9 +64,9 @@ def learn(model: Any, features: Any, lesson: Lesson) -> tuple[Any, GroupReport |
     lesson : Lesson
     """
     if features is None:
-        from multitudes.training.threads import torch_threads
+        from multitudes.deep.training.threads import torch_threads
 
-        with torch_threads(lesson.n_threads):
+        with torch_threads(lesson.n_jobs):
             return _from_texts(model, lesson)
     dataset = lesson.dataset
     if lesson.checkpoint is not None:
@@ -84,7 +84,7 @@ def clear_checkpoint(model: Any, folder: str | PathLike[str]) -> None:
     Models over features remove theirs themselves.
     """
     if reads_texts(model):
-        from multitudes.training import Checkpoint
+        from multitudes.deep.training import Checkpoint
 
         Checkpoint(folder).clear()
 
@@ -103,9 +103,7 @@ def _from_texts(model: Any, lesson: Lesson) -> tuple[Any, GroupReport | None]:
             "leave out the checkpoint, or the rounds"
         )
     eagle: Eagle = model.set_params(model=learner)
-    eagle.fit(
-        dataset.texts, *lesson.grouped, features=features_of(dataset, n_threads=lesson.n_threads)
-    )
+    eagle.fit(dataset.texts, *lesson.grouped, features=features_of(dataset, n_jobs=lesson.n_jobs))
     return eagle.model_.model_, _report(eagle, lesson)
 
 

@@ -1,4 +1,4 @@
-"""Probabilities and label sets of a tagger, learned on labelled data that it was not fitted on."""
+"""Probabilities and label sets of a tagger, learned on labeled data that it was not fitted on."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from multitudes.data import Dataset, LabelSpace, relabel
 from multitudes.errors import ConfigError, DataError, NotFittedError
-from multitudes.linear.inputs import checked_count
 from multitudes.scores.calibrated import Calibrated, CalibrationConfig, CalibrationReport
 from multitudes.types import Predictions
+from multitudes.validation import checked_count
 
 if TYPE_CHECKING:
     from multitudes.tagger.tagger import Tag
@@ -25,7 +25,7 @@ class Probabilities:
     calibrated_: Calibrated | None = None
 
     def calibrate(self, dataset: Dataset, *, config: CalibrationConfig | None = None) -> Self:
-        """Learn probabilities and label sets from labelled texts that `fit` has not seen.
+        """Learn probabilities and label sets from labeled texts that `fit` has not seen.
 
         `calibration_report` then tells how reliable they are. What changes the model, e.g.
         `add_labels`, forgets them.
@@ -47,13 +47,13 @@ class Probabilities:
                 f"config must be a CalibrationConfig, got {type(config).__name__}: write "
                 'config=CalibrationConfig(sets="threshold") or the like'
             )
-        known = self._labelled(dataset)
+        known = self._labeled(dataset)
         tagger: Any = self
         found = predict_dataset(tagger, known, top_k=config.candidates)
         self.calibrated_ = Calibrated(config).fit(found, known.Y)
         return self
 
-    def _labelled(self, dataset: Dataset) -> Dataset:
+    def _labeled(self, dataset: Dataset) -> Dataset:
         """Data to calibrate on, over the tagger's labels; refused where there is nothing in it."""
         if not isinstance(dataset, Dataset):
             raise DataError(
@@ -182,7 +182,7 @@ class Probabilities:
         if self.calibrated_ is None:
             raise NotFittedError(
                 "this Tagger has scores but no probabilities: call calibrate(dataset) with "
-                "labelled data that it was not fitted on (multitudes calibrate MODEL DATA); "
+                "labeled data that it was not fitted on (multitudes calibrate MODEL DATA); "
                 "after a change of the model, do so again"
             )
         return self.calibrated_

@@ -19,7 +19,7 @@ from multitudes.errors import ConfigError, suggestion
 
 FEATURES_PREFIX = "features."
 # They have options of their own, and mean the same for every model.
-COMMON = {"seed": "--seed", "n_threads": "--threads", "verbose": "--quiet for none"}
+COMMON = {"random_state": "--seed", "n_jobs": "--threads", "verbose": "--quiet for none"}
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def check_names(names: Iterable[str], known: Iterable[str]) -> None:
 
 
 def set_where_known(estimator: Any, name: str, value: Any) -> None:
-    """Set a parameter of an estimator, and of one it wraps, if they have it: seed, n_threads."""
+    """Set a parameter of an estimator, and of one it wraps, if they have it: seed, n_jobs."""
     if not hasattr(estimator, "get_params"):
         return
     parameters = estimator.get_params(deep=False)
@@ -165,7 +165,9 @@ def _settings(estimator: Any, *, wrapped: bool) -> Iterator[tuple[str, Setting]]
 def _estimators_in(value: Any) -> list[Any]:
     """The estimators that a parameter holds: itself, or a list of them."""
     values = value if isinstance(value, (list, tuple)) else [value]
-    return [one for one in values if hasattr(one, "get_params") and not isinstance(one, type)]
+    return [
+        one for one in values if hasattr(one, "get_params") and not isinstance(one, type | Config)
+    ]
 
 
 def _can_be_plain(kinds: Sequence[Any]) -> bool:

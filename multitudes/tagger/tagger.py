@@ -17,7 +17,6 @@ from multitudes.data import Dataset
 from multitudes.errors import DataError, NotFittedError, StoreError
 from multitudes.features.text_buffer import as_texts
 from multitudes.groups.grouped_dataset import groups_to_learn
-from multitudes.linear.inputs import checked_count
 from multitudes.scores.calibrated import Calibrated
 from multitudes.store import State, Storable, build, load, save
 from multitudes.store.folder import check_writable
@@ -33,6 +32,7 @@ from multitudes.tagger.presets import AUTO
 from multitudes.tagger.probabilities import Probabilities
 from multitudes.tagger.update import Updates
 from multitudes.types import Predictions, Sparse
+from multitudes.validation import checked_count
 
 BATCH = 4096  # instances scored at a time: enough to fill the threads, little memory
 SEARCHED_NAMES = 20_000  # label names compared with a misspelt one: more would take seconds
@@ -63,9 +63,9 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
         Settings by name, e.g. ``{"branching": 8, "features.min_df": 2}``. With
         ``{"overlap": 2}`` a label of a tree preset may live in two leaves (`Disentangled`);
         ``groups.n_steps`` and its kin say how labels of groups are assigned (`Eagle`).
-    seed : int
+    random_state : int
         Same seed, same tagger.
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores where absent.
     device : str, optional
         Where a text encoder is trained: "cpu", "cuda", "mps", or "auto" for the GPU if there is
@@ -106,16 +106,16 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
         *,
         features: Any = None,
         settings: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        n_threads: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
         device: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.model = model
         self.features = features
         self.settings = settings
-        self.seed = seed
-        self.n_threads = n_threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.device = device
         self.verbose = verbose
 
@@ -189,7 +189,7 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
             )
         grouped = groups_to_learn(dataset) if from_groups else None
         model, features, choice = assemble(self._wishes(), dataset, from_groups=from_groups)
-        lesson = Lesson(dataset, grouped, validation, checkpoint, self.n_threads)
+        lesson = Lesson(dataset, grouped, validation, checkpoint, self.n_jobs)
         with progress.shown(self.verbose):
             model, self.group_report_ = learn(model, features, lesson)
         names = dataset.label_names or [str(label) for label in range(dataset.n_labels)]
@@ -318,7 +318,7 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
                 "preset": self.model if isinstance(self.model, str) else None,
                 "features": self.features if isinstance(self.features, str) else None,
                 "settings": dict(self.settings or {}),
-                "seed": self.seed,
+                "random_state": self.random_state,
                 "choice": self.choice_,
                 "takes_texts": self.takes_texts_,
                 "groups": None if self.group_report_ is None else self.group_report_.to_dict(),
@@ -339,7 +339,7 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
             config["preset"] if given else model,
             features=config.get("features") if given else features,
             settings=config["settings"] or None,
-            seed=config["seed"],
+            random_state=config["random_state"],
         )
         tagger._set_learned(model, features, state.strings["labels"], config["choice"])
         tagger.takes_texts_ = bool(config["takes_texts"])
@@ -354,7 +354,9 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
 
     def _wishes(self) -> Wishes:
         settings = self.settings or {}
-        return Wishes(self.model, self.features, settings, self.seed, self.n_threads, self.device)
+        return Wishes(
+            self.model, self.features, settings, self.random_state, self.n_jobs, self.device
+        )
 
     def _label_id(self, label: str) -> int:
         if label not in self.labels_:

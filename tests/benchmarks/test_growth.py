@@ -47,7 +47,9 @@ def test_problems_have_every_label_and_rows_of_length_one() -> None:
 
 
 def test_same_seed_same_problem() -> None:
-    first, again, other = (long_tailed(200, seed=seed)[0] for seed in (1, 1, 2))
+    first, again, other = (
+        long_tailed(200, random_state=random_state)[0] for random_state in (1, 1, 2)
+    )
     assert (first != again).nnz == 0
     assert (first != other).nnz > 0
 

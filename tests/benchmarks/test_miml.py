@@ -11,7 +11,7 @@ TINY = Setting("tiny", size=50, deals=2, batch_size=8, n_epochs=1)
 
 
 def test_every_image_is_in_one_bag_of_each_deal():
-    data = divided(TINY, seed=3)
+    data = divided(TINY, random_state=3)
     assert data.groups.shape == (1200, 48)
     assert (data.groups.sum(axis=1) == 2).all()
     assert (data.groups.sum(axis=0) == 50).all()
@@ -19,14 +19,14 @@ def test_every_image_is_in_one_bag_of_each_deal():
 
 
 def test_the_three_parts_are_all_images_and_training_images_have_mean_0():
-    data = divided(SETTINGS[0], seed=3)
+    data = divided(SETTINGS[0], random_state=3)
     assert [len(part.X) for part in data[:3]] == [1200, 240, 357]
     np.testing.assert_allclose(data.train.X.mean(axis=0), 0, atol=1e-6)
-    assert (divided(SETTINGS[0], seed=4).test.X[:5] != data.test.X[:5]).any()
+    assert (divided(SETTINGS[0], random_state=4).test.X[:5] != data.test.X[:5]).any()
 
 
 def test_the_true_means_are_good_embeddings():
-    data = divided(SETTINGS[0], seed=0)
+    data = divided(SETTINGS[0], random_state=0)
     assert nearest(class_means(data), data.test) > 80
 
 

@@ -12,9 +12,9 @@ from benchmarks.prime.figures import curves
 from benchmarks.prime.folder_in_parts import split, whole_folder
 from benchmarks.prime.hold_out import hold_out
 from benchmarks.prime.problem import Problem
+from multitudes.deep.texts.tokens import TokenRows
+from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
-from multitudes.encoder.texts.tokens import TokenRows
-from multitudes.training import TrainingConfig
 
 
 def rows(n, first):
@@ -34,7 +34,7 @@ def problem():
 
 
 def test_held_out_labels_leave_no_trace_in_training(problem):
-    found = hold_out(problem, 0.25, seed=0)
+    found = hold_out(problem, 0.25, random_state=0)
     seen, unseen = found.seen, found.unseen
     assert len(unseen.labels) == 5
     assert set(seen.labels.ids) | set(unseen.labels.ids) == set(problem.labels.ids)
@@ -50,8 +50,8 @@ def test_held_out_labels_leave_no_trace_in_training(problem):
 
 
 def test_examples_have_the_label_and_more_of_them_contain_fewer(problem):
-    found = hold_out(problem, 0.25, seed=0)
-    one, five = found.examples(1, seed=0), found.examples(5, seed=0)
+    found = hold_out(problem, 0.25, random_state=0)
+    one, five = found.examples(1, random_state=0), found.examples(5, random_state=0)
     by_label = found.unseen.Y.toarray().T > 0
     for few, many, has_label in zip(one, five, by_label, strict=True):
         assert len(few) == min(1, has_label.sum())

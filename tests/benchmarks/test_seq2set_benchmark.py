@@ -17,9 +17,9 @@ from benchmarks.seq2set.join import joined
 from benchmarks.seq2set.large import measured, parse
 from benchmarks.seq2set.problem import Problem
 from benchmarks.seq2set.tables import over_seeds, summary, tables
+from multitudes.deep.training import TrainingConfig
 from multitudes.seq2set import WordsConfig
 from multitudes.seq2set.words.word_vectors import read_word_vectors
-from multitudes.training import TrainingConfig
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def test_each_contestant_can_be_made(name):
         training=TrainingConfig(),
         batch_size=77,
         changes=["network.hidden=32"],
-        seed=5,
+        random_state=5,
     )
-    assert (model.batches.batch_size, model.network.hidden, model.seed) == (77, 32, 5)
+    assert (model.batches.batch_size, model.network.hidden, model.random_state) == (77, 32, 5)
 
 
 def test_settings_follow_a_name():

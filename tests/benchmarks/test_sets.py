@@ -20,7 +20,7 @@ from multitudes.types import Predictions
 def data_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "small"
     folder.mkdir()
-    shop = catalogue(2000, n_labels=300, seed=1).dataset
+    shop = catalogue(2000, n_labels=300, random_state=1).dataset
     lines = [
         json.dumps({"uid": str(i), "title": text, "content": "", "labels": ids.tolist()})
         for i, (text, ids) in enumerate(

@@ -29,7 +29,7 @@ def test_a_contestant_that_fails_is_named() -> None:
         alternate({"one": Contestant(ADD)}, rounds=1)
 
 
-def test_ratios_are_medians_of_neighbouring_rounds() -> None:
+def test_ratios_are_medians_of_neighboring_rounds() -> None:
     slow = Timing((2.0, 30.0, 4.0), (8.0, 8.0, 8.0), None)
     fast = Timing((1.0, 10.0, 1.0), (1.0, 2.0, 4.0), None)
     assert ratio(slow, fast) == 3.0

@@ -144,7 +144,7 @@ def test_every_setting_of_an_encoder_has_a_sentence(cli):
     }
     assert rows["sampler.positives"]["default"] == 2
     assert "backbone.name" in rows
-    assert "training.seed" not in rows
+    assert "training.random_state" not in rows
     assert [name for name, row in rows.items() if not row["help"]] == []
 
 

@@ -46,7 +46,7 @@ def test_settings_reach_the_model(cli, train_file, tmp_path):
     tagger = Tagger.load(tmp_path / "m")
     assert tagger.features_.min_df == 3
     assert tagger.features_.word_ngrams == (1, 2)
-    assert tagger.seed == 4
+    assert tagger.random_state == 4
 
 
 def test_unknown_settings_and_models_suggest_the_nearest_before_the_work(cli, tmp_path):
@@ -207,6 +207,6 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(cli, tmp_path
 
 
 def test_a_seed_of_training_is_the_seed(cli, tmp_path):
-    result = cli("train", "nowhere.jsonl", "-o", tmp_path, "--set", "solver.seed=3")
+    result = cli("train", "nowhere.jsonl", "-o", tmp_path, "--set", "solver.random_state=3")
     assert result.code == 2
-    assert "seed is one for all, and given as Tagger(seed=...), --seed" in result.err
+    assert "random_state is one for all, and given as Tagger(random_state=...), --seed" in result.err

@@ -149,9 +149,9 @@ def test_a_second_fit_forgets_the_first(name, model, data):
     assert_same_state(twice, model)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_the_same_seed_gives_the_same_model_whatever_the_threads(name, model, data, n_threads):
-    again = made(name, n_threads=n_threads).fit(*data)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_same_seed_gives_the_same_model_whatever_the_threads(name, model, data, n_jobs):
+    again = made(name, n_jobs=n_jobs).fit(*data)
     assert_same_state(again, model)
     assert_same_predictions(again.predict(data[0]), model.predict(data[0]))
 
@@ -276,9 +276,9 @@ def test_copies_predict_the_same(model, data, how):
 
 
 def test_clone_keeps_settings_and_forgets_what_was_learned(name, data):
-    model = set_where_it_is(made(name), seed=5, solver=SolverConfig(cost=2.0)).fit(*data)
+    model = set_where_it_is(made(name), random_state=5, solver=SolverConfig(cost=2.0)).fit(*data)
     twin = clone(model)
-    for key in ("seed", "solver"):
+    for key in ("random_state", "solver"):
         assert (
             twin.get_params()[setting_name(twin, key)]
             == model.get_params()[setting_name(model, key)]

@@ -10,7 +10,7 @@ from multitudes.errors import ConfigError
 
 @pytest.fixture(scope="module")
 def shop():
-    return catalogue(6000, seed=3)
+    return catalogue(6000, random_state=3)
 
 
 def test_the_words_are_many_and_well_formed():
@@ -59,7 +59,7 @@ def test_texts_read_like_lines(shop):
 
 
 def test_the_same_seed_gives_the_same_catalogue(shop):
-    again, other = catalogue(6000, seed=3), catalogue(6000, seed=4)
+    again, other = catalogue(6000, random_state=3), catalogue(6000, random_state=4)
     assert again.dataset.texts == shop.dataset.texts
     assert (again.dataset.Y != shop.dataset.Y).nnz == 0
     assert (again.senses != shop.senses).nnz == 0
@@ -68,7 +68,7 @@ def test_the_same_seed_gives_the_same_catalogue(shop):
 
 def test_the_lines_do_not_depend_on_the_label_space(shop):
     for settings in ({"n_labels": 50}, {"ambiguity": 0.0}, {"group_size": 3}):
-        other = catalogue(6000, seed=3, **settings)
+        other = catalogue(6000, random_state=3, **settings)
         assert other.dataset.texts == shop.dataset.texts
         np.testing.assert_array_equal(other.topics, shop.topics)
 
@@ -107,7 +107,7 @@ def test_ambiguity_fuses_part_of_the_senses():
 
 
 def test_groups_list_the_labels_of_their_members():
-    shop = catalogue(1003, group_size=4, seed=1)
+    shop = catalogue(1003, group_size=4, random_state=1)
     data = shop.dataset
     assert data.groups.shape == (1003, 251)
     assert (data.groups.sum(axis=1) == 1).all()
@@ -136,7 +136,7 @@ def test_expected_frequencies_are_those_of_the_lines():
     code = Code(len(names))
     codes, chances = candidates(code, bases + 1)
     belt = int(code.pack(0, names.tolist().index("belt") + 1, 0, 0, 0))
-    shop = catalogue(20_000, seed=0)
+    shop = catalogue(20_000, random_state=0)
     label = shop.dataset.label_names.index("belt")
     share = shop.truth[:, [label]].sum() / 20_000
     assert share == pytest.approx(chances[np.searchsorted(codes, belt)], rel=0.2)

@@ -12,7 +12,7 @@ def test_every_oddity_is_counted():
     counts = GroupCounts.of(groups, labels)
     assert counts == GroupCounts(
         instances=4, groups=3, labels=4, memberships=4, listed=3, in_no_group=1, in_several=1,
-        empty=1, empty_listed=1, unlabelled=1, unseen_labels=1, surplus=1,
+        empty=1, empty_listed=1, unlabeled=1, unseen_labels=1, surplus=1,
     )  # fmt: skip
     assert counts.mean_size == 2
     assert str(counts).splitlines() == [

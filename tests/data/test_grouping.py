@@ -9,9 +9,9 @@ from multitudes.data.grouping import merge_labels, random_groups, without_groups
 from multitudes.errors import ConfigError, DataError
 
 
-@given(n=st.integers(1, 60), size=st.integers(1, 70), seed=st.integers(0, 5))
-def test_random_groups_cover_every_instance_once(n, size, seed):
-    groups = random_groups(n, size, seed=seed)
+@given(n=st.integers(1, 60), size=st.integers(1, 70), random_state=st.integers(0, 5))
+def test_random_groups_cover_every_instance_once(n, size, random_state):
+    groups = random_groups(n, size, random_state=random_state)
     sizes = groups.sum(axis=0)
     assert groups.shape == (n, -(-n // size))
     assert groups.dtype == np.float32
@@ -21,7 +21,9 @@ def test_random_groups_cover_every_instance_once(n, size, seed):
 
 
 def test_random_groups_follow_the_seed():
-    first, again, other = (random_groups(100, 4, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (
+        random_groups(100, 4, random_state=random_state) for random_state in (1, 1, 2)
+    )
     assert (first != again).nnz == 0
     assert (first != other).nnz > 0
 
@@ -29,7 +31,7 @@ def test_random_groups_follow_the_seed():
 @pytest.mark.parametrize("size", [0, -1, 2.5, True])
 def test_a_size_must_be_a_whole_number(size):
     with pytest.raises(ConfigError, match="size must be a whole number >= 1"):
-        random_groups(10, size, seed=0)
+        random_groups(10, size, random_state=0)
 
 
 def test_merging_counts_the_members_that_carry_a_label():
@@ -40,9 +42,9 @@ def test_merging_counts_the_members_that_carry_a_label():
     assert as_set.toarray().tolist() == [[1, 0, 1], [1, 0, 0], [0, 0, 0]]
 
 
-@given(seed=st.integers(0, 30))
-def test_merging_equals_a_loop(seed):
-    rng = np.random.default_rng(seed)
+@given(random_state=st.integers(0, 30))
+def test_merging_equals_a_loop(random_state):
+    rng = np.random.default_rng(random_state)
     Y, groups = (sp.random_array((12, 5), density=0.3, rng=rng, format="csr") for _ in range(2))
     expected = np.zeros((5, 5))
     for instance in range(12):
@@ -61,8 +63,8 @@ def test_merging_needs_the_same_instances():
 
 
 def test_a_part_can_leave_out_the_groups_of_another():
-    data = catalogue(50, n_labels=30, group_size=4, seed=0).dataset
-    train, test = split(data, test_size=0.3, by="group", seed=0)
+    data = catalogue(50, n_labels=30, group_size=4, random_state=0).dataset
+    train, test = split(data, test_size=0.3, by="group", random_state=0)
     left = without_groups_of(train, test)
     sizes = left.groups.sum(axis=0)
     assert (sizes > 0).all()

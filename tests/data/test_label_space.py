@@ -1,4 +1,4 @@
-"""Label spaces fix ids; relabelling goes by name."""
+"""Label spaces fix ids; relabeling goes by name."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ LIMITS = np.array([1000, 1000, 0, 1, 1 << 40], np.int64)
 
 
 @given(st.integers(-(10**25), 10**25), st.integers(-75, 13))
-@example(16777217, 0)  # a tie: the even neighbour
+@example(16777217, 0)  # a tie: the even neighbor
 @example(167772170000000000000000001, -19)  # just above a tie, where the nearest double is the tie
 @example(167772169999999999999999999, -19)  # just below it
 def test_nearest_float32_is_the_twins(mantissa: int, exponent: int) -> None:

@@ -40,8 +40,8 @@ seeds = st.integers(0, 5)
 
 
 @given(rows_of_labels, st.floats(0.01, 0.99), seeds)
-def test_a_random_split_is_a_partition_of_the_asked_size(rows, share, seed) -> None:
-    train, test = split(make(rows), test_size=share, seed=seed)
+def test_a_random_split_is_a_partition_of_the_asked_size(rows, share, random_state) -> None:
+    train, test = split(make(rows), test_size=share, random_state=random_state)
     assert sorted(ids(train) + ids(test)) == list(range(len(rows)))
     assert len(test) == min(max(round(share * len(rows)), 1), len(rows) - 1)
     assert ids(train) == sorted(ids(train))
@@ -51,11 +51,13 @@ def test_a_random_split_is_a_partition_of_the_asked_size(rows, share, seed) -> N
 @pytest.mark.parametrize("by", ["random", "group", "label-aware"])
 def test_the_seed_decides(by: str) -> None:
     dataset = make([[0, 1]] * 40, [[]] * 40)
-    first, again, other = (split(dataset, by=by, seed=seed)[1] for seed in (3, 3, 4))
+    first, again, other = (
+        split(dataset, by=by, random_state=random_state)[1] for random_state in (3, 3, 4)
+    )
     assert ids(first) == ids(again)
     assert ids(first) != ids(other)
-    folds = [ids(test) for _, test in k_fold(dataset, 4, by=by, seed=3)]
-    assert folds == [ids(test) for _, test in k_fold(dataset, 4, by=by, seed=3)]
+    folds = [ids(test) for _, test in k_fold(dataset, 4, by=by, random_state=3)]
+    assert folds == [ids(test) for _, test in k_fold(dataset, 4, by=by, random_state=3)]
 
 
 def test_a_count_is_taken_as_it_is() -> None:
@@ -74,8 +76,8 @@ rows_of_groups = st.lists(
 
 
 @given(rows_of_groups, st.floats(0.01, 0.99), seeds)
-def test_by_group_no_group_is_in_both_parts(dataset, share, seed) -> None:
-    train, test = split(dataset, test_size=share, by="group", seed=seed)
+def test_by_group_no_group_is_in_both_parts(dataset, share, random_state) -> None:
+    train, test = split(dataset, test_size=share, by="group", random_state=random_state)
     assert not group_ids(train) & group_ids(test)
     assert len(train) > 0
     assert len(test) > 0
@@ -83,8 +85,8 @@ def test_by_group_no_group_is_in_both_parts(dataset, share, seed) -> None:
 
 
 @given(rows_of_groups, seeds)
-def test_group_folds_test_every_instance_once(dataset, seed) -> None:
-    pairs = list(k_fold(dataset, 2, by="group", seed=seed))
+def test_group_folds_test_every_instance_once(dataset, random_state) -> None:
+    pairs = list(k_fold(dataset, 2, by="group", random_state=random_state))
     assert sorted(i for _, test in pairs for i in ids(test)) == list(range(len(dataset)))
     assert all(not group_ids(train) & group_ids(test) for train, test in pairs)
 
@@ -106,9 +108,9 @@ def test_group_folds_are_even() -> None:
 
 
 @given(rows_of_labels, st.floats(0.05, 0.95), seeds)
-def test_label_aware_every_label_keeps_a_training_instance(rows, share, seed) -> None:
+def test_label_aware_every_label_keeps_a_training_instance(rows, share, random_state) -> None:
     dataset = make([[], [], *rows])
-    train, test = split(dataset, test_size=share, by="label-aware", seed=seed)
+    train, test = split(dataset, test_size=share, by="label-aware", random_state=random_state)
     assert set(train.Y.indices) == set(dataset.Y.indices)
     wanted = min(max(round(share * len(dataset)), 1), len(dataset) - 1)
     counts = np.bincount(train.Y.indices, minlength=6)
@@ -118,10 +120,10 @@ def test_label_aware_every_label_keeps_a_training_instance(rows, share, seed) ->
 
 
 @given(rows_of_labels, seeds)
-def test_label_aware_folds_are_disjoint_and_lose_no_label(rows, seed) -> None:
+def test_label_aware_folds_are_disjoint_and_lose_no_label(rows, random_state) -> None:
     dataset = make([*rows, *[[]] * (len(rows) + 2)])  # a fold always holds some without labels
     tested: list[int] = []
-    for train, test in k_fold(dataset, 2, by="label-aware", seed=seed):
+    for train, test in k_fold(dataset, 2, by="label-aware", random_state=random_state):
         assert set(train.Y.indices) == set(dataset.Y.indices)
         tested += ids(test)
     assert len(tested) == len(set(tested))
@@ -143,8 +145,8 @@ def test_a_stored_zero_is_no_label() -> None:
 
 
 @given(rows_of_labels, seeds)
-def test_random_folds_test_every_instance_once(rows, seed) -> None:
-    pairs = list(k_fold(make(rows), 2, seed=seed))
+def test_random_folds_test_every_instance_once(rows, random_state) -> None:
+    pairs = list(k_fold(make(rows), 2, random_state=random_state))
     assert sorted(i for _, test in pairs for i in ids(test)) == list(range(len(rows)))
     assert all(sorted(ids(a) + ids(b)) == list(range(len(rows))) for a, b in pairs)
 
@@ -159,7 +161,7 @@ def test_test_size_out_of_range_is_refused(test_size) -> None:
     ("arguments", "message"),
     [
         ({"by": "groups"}, "did you mean 'group'"),
-        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
+        ({"random_state": -1}, "random_state must be an integer >= 0, got -1"),
         ({"n_folds": 1}, "n_folds must be an integer >= 2, got 1"),
         ({"n_folds": 11}, "n_folds must be <= 10, the number of instances, got 11"),
     ],

@@ -17,7 +17,7 @@ from multitudes.store import load, save
 @pytest.fixture(scope="module")
 def shop():
     """Catalogue texts as TF-IDF, with the labels that were written down."""
-    made = catalogue(4000, n_labels=400, seed=1).dataset
+    made = catalogue(4000, n_labels=400, random_state=1).dataset
     X = TfidfFeatures().fit_transform(made.texts)
     return X[:3200], made.Y[:3200], X[3200:], made.Y[3200:]
 
@@ -128,7 +128,7 @@ def test_parabel_averages_disentangled_trees(shop):
 
 
 def test_dense_and_sparse_features_together(tree_model):
-    made = catalogue(1500, n_labels=150, seed=2).dataset
+    made = catalogue(1500, n_labels=150, random_state=2).dataset
     rng = np.random.default_rng(0)
     words = rng.standard_normal((200, 8)).astype(np.float32)
 
@@ -201,7 +201,7 @@ def test_a_beam_given_to_predict_goes_first(shop, fitted):
 
 def test_a_random_start_is_worse_but_legal(shop, tree_model):
     X, Y, X_test, Y_test = shop
-    model = Disentangled(tree_model, initial="random", seed=3).fit(X, Y)
+    model = Disentangled(tree_model, initial="random", random_state=3).fit(X, Y)
     assert precision_at_k(model.predict(X_test), Y_test, k=1) > 0.4
 
 

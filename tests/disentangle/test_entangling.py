@@ -12,16 +12,16 @@ from .problems import sparse
 MODES = ("easy", "medium", "hard")
 
 
-def topics(n_topics, size, seed=0):
+def topics(n_topics, size, random_state=0):
     """Embeddings of labels in tight, far-apart topics, in random order; and their topics."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     topic = rng.permutation(np.repeat(np.arange(n_topics), size))
-    centres = np.linalg.qr(rng.standard_normal((n_topics, n_topics)))[0]
-    return centres[topic] + 0.01 * rng.standard_normal((len(topic), n_topics)), topic
+    centers = np.linalg.qr(rng.standard_normal((n_topics, n_topics)))[0]
+    return centers[topic] + 0.01 * rng.standard_normal((len(topic), n_topics)), topic
 
 
-def random_labels(n, n_labels, seed=0):
-    return sparse(np.random.default_rng(seed).random((n, n_labels)) < 0.05)
+def random_labels(n, n_labels, random_state=0):
+    return sparse(np.random.default_rng(random_state).random((n, n_labels)) < 0.05)
 
 
 def within_topic(result, topic):
@@ -92,8 +92,8 @@ def test_the_seed_decides_and_threads_do_not(mode):
     embeddings = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
     Y = random_labels(10, 200)
     first, again, other = (
-        entangle(Y, embeddings, 4, mode, seed=seed, n_threads=threads).fused_of_label
-        for seed, threads in ((3, 1), (3, 2), (4, 1))
+        entangle(Y, embeddings, 4, mode, random_state=random_state, n_jobs=threads).fused_of_label
+        for random_state, threads in ((3, 1), (3, 2), (4, 1))
     )
     np.testing.assert_array_equal(first, again)
     assert np.any(first != other)

@@ -29,7 +29,7 @@ MODEL = XRLinear(branching=8, max_leaf_size=50)
 @pytest.fixture(scope="module")
 def shop():
     """X, Y of labels of one topic, and the topic of each label."""
-    made = catalogue(20_000, n_labels=3000, seed=1)
+    made = catalogue(20_000, n_labels=3000, random_state=1)
     n, Y = len(made.dataset), made.dataset.Y
     topics = sp.csr_array((np.ones(n, np.float32), (np.arange(n), made.topics)))
     counts = (Y.T @ topics).toarray()
@@ -42,8 +42,8 @@ def fused(shop):
     """(fused labels, [(fused label, its two members), ...]) for each seed."""
     _, Y, topics = shop
     sizes = Y.sum(axis=0)
-    for seed in SEEDS:
-        entangled = entangle(Y, None, 2, "hard", seed=seed)
+    for random_state in SEEDS:
+        entangled = entangle(Y, None, 2, "hard", random_state=random_state)
         pairs = [(label, entangled.members(label)) for label in range(entangled.n_fused)]
         yield (
             entangled.Y,
@@ -85,7 +85,7 @@ def separated(shop):
             trees[overlap] = model.fit(shop[0], fused_Y).models_[0].tree_
         plain = clone(MODEL).fit_matcher(shop[0], fused_Y).tree_
         leaves, like = (tree.label_clusters(tree.depth - 1) for tree in (plain, trees[2]))
-        trees["random"] = plain.with_leaves(random_assignment(leaves, like, seed=0))
+        trees["random"] = plain.with_leaves(random_assignment(leaves, like, random_state=0))
         for name, tree in trees.items():
             found[name].append(in_different_leaves(tree, shop, fused_Y, fusions))
     return {name: np.concatenate(parts) for name, parts in found.items()}, np.array(even)
@@ -112,7 +112,7 @@ def test_precision_rises(shop):
     X, Y, _ = shop
     order = np.random.default_rng(0).permutation(X.shape[0])
     train, test = order[:16_000], order[16_000:]
-    fused_Y = entangle(Y, None, 2, "hard", seed=0).Y
+    fused_Y = entangle(Y, None, 2, "hard", random_state=0).Y
     plain = clone(MODEL).fit(X[train], fused_Y[train]).predict(X[test])
     model = Disentangled(MODEL, match_width=1).fit(X[train], fused_Y[train])
     found = model.predict(X[test])

@@ -103,7 +103,7 @@ def test_words_are_those_of_the_sense_alone(notes, bats):
 
 @pytest.fixture(scope="module")
 def shop():
-    made = catalogue(3000, n_labels=300, seed=1).dataset
+    made = catalogue(3000, n_labels=300, random_state=1).dataset
     return TfidfFeatures().fit_transform(made.texts), made.Y
 
 
@@ -115,8 +115,7 @@ def fitted(shop):
 def test_notes_are_the_same_on_any_number_of_threads(shop, fitted):
     part = fitted.models_[0]
     one, three = (
-        learn_senses(part.tree_, part.levels_[-1], *shop, keep_examples=2, n_threads=n)
-        for n in (1, 3)
+        learn_senses(part.tree_, part.levels_[-1], *shop, keep_examples=2, n_jobs=n) for n in (1, 3)
     )
     for name, array in one.to_arrays("").items():
         np.testing.assert_array_equal(array, three.to_arrays("")[name])

@@ -9,11 +9,11 @@ import pytest
 WORDS = ["red", "blue", "green", "old", "new", "small", "box", "car", "tree", "house", "bird"]
 
 
-def sentences(n: int, seed: int = 0) -> list[str]:
+def sentences(n: int, random_state: int = 0) -> list[str]:
     """Texts of 1 to 12 words out of a small vocabulary."""
     import numpy as np
 
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     return [" ".join(rng.choice(WORDS, rng.integers(1, 13))) for _ in range(n)]
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes.data import catalogue, split
+from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.prime import Prime
 from multitudes.encoder.sampling import SamplerConfig
-from multitudes.training import TrainingConfig
 
 SMALL = BackboneConfig(
     name="scratch", max_length=24, scratch_layers=1, scratch_dim=32, scratch_vocabulary=2048
@@ -34,11 +34,11 @@ def epochs(n, **changes):
 
 def lines():
     """Lines of the catalogue that have a label, split in two."""
-    whole = catalogue(n_instances=2000, n_labels=60, seed=3).dataset
-    return split(whole.take(np.flatnonzero(np.diff(whole.Y.indptr))), test_size=0.2, seed=0)
+    whole = catalogue(n_instances=2000, n_labels=60, random_state=3).dataset
+    return split(whole.take(np.flatnonzero(np.diff(whole.Y.indptr))), test_size=0.2, random_state=0)
 
 
-def colours(n=48, labels=tuple(COLOURS)):
+def colors(n=48, labels=tuple(COLOURS)):
     """(texts, Y, label texts): a text names its one label, and has a number of its own."""
     ids = np.arange(n) % len(labels)
     texts = [f"a {labels[i]} thing number {row}" for row, i in enumerate(ids)]
@@ -47,9 +47,9 @@ def colours(n=48, labels=tuple(COLOURS)):
 
 
 def things(n_each=10):
-    """(texts, Y, label texts): pairs of a colour and a thing, in lines with other words."""
+    """(texts, Y, label texts): pairs of a color and a thing, in lines with other words."""
     rng = np.random.default_rng(0)
-    names = [f"{colour} {thing}" for colour in COLOURS for thing in THINGS]
+    names = [f"{color} {thing}" for color in COLOURS for thing in THINGS]
     ids = np.repeat(np.arange(len(names)), n_each)
     words = rng.choice(FILLING, (len(ids), 3))
     texts = [f"{a} {names[i]} {b} {c}" for i, (a, b, c) in zip(ids, words, strict=True)]

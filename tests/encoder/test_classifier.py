@@ -23,13 +23,13 @@ from tests.encoder.vectors import unit
 def problem():
     """Embeddings (300, 16), their labels (300, 20 + 5 without instances), and poor prototypes."""
     rng = np.random.default_rng(0)
-    centres = rng.standard_normal((20, 16))
+    centers = rng.standard_normal((20, 16))
     own = np.stack([np.arange(300) % 20, rng.integers(0, 20, 300)], axis=1)
-    H = unit(centres[own].mean(axis=1) + 0.3 * rng.standard_normal((300, 16)))
+    H = unit(centers[own].mean(axis=1) + 0.3 * rng.standard_normal((300, 16)))
     Y = sp.csr_array((np.ones(600, np.float32), own.ravel(), np.arange(0, 601, 2)), shape=(300, 25))
     Y.sum_duplicates()
     Y.data[:] = 1
-    prototypes = unit(np.concatenate([centres, centres[:5]]) + 1.5 * rng.standard_normal((25, 16)))
+    prototypes = unit(np.concatenate([centers, centers[:5]]) + 1.5 * rng.standard_normal((25, 16)))
     return H, Y, prototypes
 
 
@@ -49,7 +49,7 @@ def test_it_learns_more_than_the_prototypes_knew(problem):
 
 def test_the_same_seed_gives_the_same_vectors_and_leaves_its_inputs_alone(problem):
     copies = [part.copy() for part in problem]
-    one, two = (train_classifier(*problem, config=SHORT, seed=3) for _ in range(2))
+    one, two = (train_classifier(*problem, config=SHORT, random_state=3) for _ in range(2))
     np.testing.assert_array_equal(one, two)
     np.testing.assert_array_equal(problem[0], copies[0])
     np.testing.assert_array_equal(problem[2], copies[2])

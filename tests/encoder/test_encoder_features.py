@@ -20,7 +20,7 @@ TEXTS = ["red apple", "green pear of the orchard", "", "red apple"]
 @pytest.fixture(scope="module")
 def backbone():
     config = BackboneConfig(name="scratch", max_length=6, scratch_layers=1, scratch_dim=32)
-    return load_backbone(config, texts=TEXTS, seed=0)
+    return load_backbone(config, texts=TEXTS, random_state=0)
 
 
 @pytest.fixture(scope="module")

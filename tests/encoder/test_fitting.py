@@ -15,6 +15,7 @@ pytest.importorskip("transformers")
 import scipy.sparse as sp
 import torch
 
+from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.loading import load_backbone
 from multitudes.encoder.fitting import PrimeConfig, TrainingTexts, start_network
@@ -23,8 +24,7 @@ from multitudes.encoder.network import PrimeNetwork
 from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.errors import ConfigError, DataError, ResourceError, TrainingError
-from multitudes.training import TrainingConfig
-from tests.encoder.prime_problems import SMALL, colours, epochs, prime, weights
+from tests.encoder.prime_problems import SMALL, colors, epochs, prime, weights
 
 ROOT = Path(__file__).parents[2]
 CLUSTERED = SamplerConfig(batch_size=16)  # of 48 instances: three steps an epoch
@@ -53,7 +53,7 @@ def model(**training):
 
 
 def fit(model, checkpoint=None):
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     return model.fit(texts, Y, label_texts=names, checkpoint=checkpoint)
 
 
@@ -92,7 +92,7 @@ def test_a_finished_training_comes_back_until_its_folder_is_removed(tmp_path, mo
     ("changes", "name"),
     [
         ({"loss": LossConfig(gamma_max=0.4)}, "loss.gamma_max"),
-        ({"seed": 5}, "training.seed"),
+        ({"random_state": 5}, "training.random_state"),
         ({"prototypes": PrototypeConfig(momentum=0.5)}, "prototypes.momentum"),
         ({"backbone": BackboneConfig(**{**SMALL.to_dict(), "pooling": "cls"})}, "backbone.pooling"),
     ],
@@ -105,14 +105,14 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path, changes, name):
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     fit(model(), tmp_path)
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     with pytest.raises(ConfigError, match="data"):
         model().fit(texts[::-1], Y, label_texts=names, checkpoint=tmp_path)
 
 
 @pytest.mark.parametrize("other", [None, slice(1, None)])
 def test_a_checkpoint_of_other_validation_data_is_refused(tmp_path, other):
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     options = {"label_texts": names, "checkpoint": tmp_path}
     model().fit(texts, Y, validation=(texts, Y), **options)
     validation = None if other is None else (texts[other], Y[other])
@@ -124,7 +124,9 @@ def test_a_checkpoint_of_an_encoder_that_has_changed_is_refused(tmp_path, monkey
     fit(model(), tmp_path)
     monkeypatch.setattr(
         "multitudes.encoder.prime.load_backbone",
-        lambda config, *, texts, seed: load_backbone(config, texts=texts, seed=seed + 1),
+        lambda config, *, texts, random_state: load_backbone(
+            config, texts=texts, random_state=random_state + 1
+        ),
     )
     with pytest.raises(ConfigError, match=r"backbone\.weights"):
         fit(model(), tmp_path)
@@ -134,7 +136,7 @@ def test_a_checkpoint_of_an_encoder_that_has_changed_is_refused(tmp_path, monkey
 
 
 def test_centroids_start_as_means_and_free_vectors_are_shared():
-    texts, Y, names = colours(12)
+    texts, Y, names = colors(12)
     backbone = load_backbone(SMALL, texts=[*texts, *names])
     rows = [backbone.tokenize(some).rows for some in (texts, [*names[:5], ""])]
     config = PrimeConfig(PrototypeConfig(), LossConfig(), CLUSTERED, TrainingConfig())
@@ -147,7 +149,7 @@ def test_centroids_start_as_means_and_free_vectors_are_shared():
 
 
 def test_the_fingerprint_of_data_tells_texts_and_labels_apart():
-    texts, Y, names = colours(12)
+    texts, Y, names = colors(12)
     backbone = load_backbone(SMALL, texts=texts)
     one, labels = backbone.tokenize(texts).rows, backbone.tokenize(names).rows
     digest = TrainingTexts(one, labels, Y).digest()
@@ -165,7 +167,7 @@ def test_the_fingerprint_of_data_tells_texts_and_labels_apart():
     [
         (lambda d: d | {"label_texts": None}, "needs the text of each label"),
         (lambda d: d | {"label_texts": ["red"]}, "6 labels, but there are 1 label_texts"),
-        (lambda d: d | {"label_texts": "colours"}, "label_texts: expected a sequence of texts"),
+        (lambda d: d | {"label_texts": "colors"}, "label_texts: expected a sequence of texts"),
         (lambda d: d | {"X": "one text"}, "X: expected a sequence of texts"),
         (lambda d: d | {"X": d["X"][:5]}, "X has 5 rows and Y has 48"),
         (lambda d: d | {"X": [*d["X"][:-1], None]}, "None"),
@@ -176,18 +178,20 @@ def test_the_fingerprint_of_data_tells_texts_and_labels_apart():
     ],
 )
 def test_bad_data_is_named(change, message):
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     given = change({"X": texts, "Y": Y, "label_texts": names})
     with pytest.raises(DataError, match=message):
         prime().fit(given.pop("X"), given.pop("Y"), **given)
 
 
 def test_bad_settings_are_named():
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     with pytest.raises(ConfigError, match="precision must be one of .* got 'fp8'"):
         prime(precision="fp8").fit(texts, Y, label_texts=names)
-    with pytest.raises(ConfigError, match=r"training\.seed is 5, .* set seed=5 of the model"):
-        prime(training=epochs(1, seed=5)).fit(texts, Y, label_texts=names)
+    with pytest.raises(
+        ConfigError, match=r"training\.random_state is 5, .* set random_state=5 of the model"
+    ):
+        prime(training=epochs(1, random_state=5)).fit(texts, Y, label_texts=names)
     with pytest.raises(ConfigError, match="there is no folder './nowhere'"):
         prime(backbone=BackboneConfig(name="./nowhere")).fit(texts, Y, label_texts=names)
 
@@ -199,7 +203,7 @@ def test_an_encoder_that_is_missing_offline_is_named(monkeypatch):
         raise OSError("no connection")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     with pytest.raises(ConfigError, match="no encoder 'some/encoder' on this machine"):
         prime(backbone=BackboneConfig(name="some/encoder")).fit(texts, Y, label_texts=names)
 
@@ -230,7 +234,7 @@ def test_too_little_memory_names_what_to_lower(monkeypatch):
 
 
 def test_one_label_has_no_negatives_and_nothing_to_learn():
-    texts, Y, names = colours(8, labels=("red",))
+    texts, Y, names = colors(8, labels=("red",))
     found = prime(training=epochs(2)).fit(texts, Y, label_texts=names)
     assert [epoch.terms["query_to_prototype"] for epoch in found.history_.epochs] == [0, 0]
     assert np.isfinite(found.label_vectors_).all()
@@ -238,13 +242,13 @@ def test_one_label_has_no_negatives_and_nothing_to_learn():
 
 
 def test_fewer_labels_than_negatives_asked_for():
-    texts, Y, names = colours(16)
+    texts, Y, names = colors(16)
     found = prime(loss=LossConfig(n_negatives=1000), training=epochs(1))
     assert np.isfinite(found.fit(texts, Y, label_texts=names).history_.epochs[0].terms["loss"])
 
 
 def test_empty_texts_all_look_alike():
-    texts, Y, names = colours(12)
+    texts, Y, names = colors(12)
     found = prime(training=epochs(1)).fit(["", *texts[1:]], Y, label_texts=names)
     assert found.n_empty_ == 1
     one, other = found.embed(["", " "])

@@ -43,7 +43,7 @@ def network(backbone, *, has_text=None, **settings):
 def batch(tiny_backbone, texts):
     rows = tiny_backbone.tokenize(texts[:5]).rows, tiny_backbone.tokenize(texts[5:9]).rows
     device = torch.device("cpu")
-    return put_on_device(BATCH, *rows, device=device, max_length=None, seed=0)
+    return put_on_device(BATCH, *rows, device=device, max_length=None, random_state=0)
 
 
 def test_a_batch_carries_its_instances_then_its_labels(batch, tiny_backbone, texts):

@@ -11,17 +11,17 @@ pytest.importorskip("transformers")
 from multitudes.encoder.presets import PRESETS, prime_preset
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.errors import ConfigError
-from tests.encoder.prime_problems import SMALL, colours, epochs
+from tests.encoder.prime_problems import SMALL, colors, epochs
 
 TERMS = {
-    "prime": {"query_to_prototype", "query_to_label", "label_to_query", "regulariser", "loss"},
+    "prime": {"query_to_prototype", "query_to_label", "label_to_query", "regularizer", "loss"},
     "dexa": {"query_to_prototype", "loss"},
 }
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_each_preset_trains_and_finds_its_labels(name):
-    texts, Y, names = colours(96)
+    texts, Y, names = colors(96)
     model = prime_preset(name)
     sampler = dataclasses.replace(model.sampler or SamplerConfig(), batch_size=16)
     model.set_params(backbone=SMALL, training=epochs(8), sampler=sampler)

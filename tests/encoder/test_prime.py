@@ -24,7 +24,7 @@ from tests.encoder.prime_problems import (
     BATCH,
     QUICK,
     SMALL,
-    colours,
+    colors,
     epochs,
     lines,
     prime,
@@ -53,7 +53,7 @@ def fitted(data, run):
 
 @pytest.fixture(scope="module")
 def tiny():
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     return prime(training=epochs(2)).fit(texts, Y, label_texts=names)
 
 
@@ -82,7 +82,7 @@ def test_beats_tfidf_nearest_labels_and_the_encoder_it_started_from(data, fitted
 def test_fit_returns_self_and_counts_what_is_unusual(fitted):
     assert fitted.history_.epochs[-1].terms["loss"] < fitted.history_.epochs[0].terms["loss"]
     assert fitted.n_left_out_ == fitted.n_empty_ == fitted.n_labels_without_text_ == 0
-    texts, Y, names = colours(12)
+    texts, Y, names = colors(12)
     cut = dataclasses.replace(SMALL, max_length=6)
     model = prime(training=epochs(1), backbone=cut)
     texts[0], names[2] = "", "!?"
@@ -92,8 +92,11 @@ def test_fit_returns_self_and_counts_what_is_unusual(fitted):
 
 
 def test_the_same_seed_gives_the_same_model_and_another_does_not():
-    texts, Y, names = colours()
-    models = [prime(training=epochs(2), seed=s).fit(texts, Y, label_texts=names) for s in (1, 1, 2)]
+    texts, Y, names = colors()
+    models = [
+        prime(training=epochs(2), random_state=s).fit(texts, Y, label_texts=names)
+        for s in (1, 1, 2)
+    ]
     same, again, other = map(weights, models)
     for name, value in same.items():
         np.testing.assert_array_equal(value, again[name], err_msg=name)
@@ -112,7 +115,7 @@ def test_validation_keeps_the_best_epoch():
 
 
 def test_exact_centroids_train():
-    texts, Y, names = colours(96)
+    texts, Y, names = colors(96)
     settings = PrototypeConfig(centroids="exact", source_dropout=0.0)
     model = prime(prototypes=settings, sampler=SamplerConfig(batch_size=16), training=epochs(6))
     model.fit(texts, Y, label_texts=names)
@@ -256,7 +259,7 @@ def test_without_kept_instances_there_are_shares_alone(tiny):
 
 @pytest.fixture(scope="module")
 def unseen():
-    """A model that never saw six of the 36 pairs of a colour and a thing, but all of the words."""
+    """A model that never saw six of the 36 pairs of a color and a thing, but all of the words."""
     texts, Y, names = things()
     known = np.flatnonzero(np.arange(36) % 7)
     rows = np.flatnonzero(np.diff(Y[:, known].indptr))
@@ -297,7 +300,7 @@ def test_what_is_known_keeps_its_vectors_when_labels_are_added(unseen):
 
 
 def test_a_text_encoder_takes_new_labels_by_their_text():
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     settings = PrototypeConfig(sources=("text",), combine="sum", source_dropout=0.0)
     model = prime(prototypes=settings, training=epochs(2)).fit(texts, Y, label_texts=names)
     model.add_labels(["purple"])
@@ -311,7 +314,7 @@ def test_a_text_encoder_takes_new_labels_by_their_text():
 
 
 def test_a_label_without_text_is_made_of_its_other_sources():
-    texts, Y, names = colours(96)
+    texts, Y, names = colors(96)
     names[1], names[4] = "", " "
     settings = {"training": epochs(10), "sampler": SamplerConfig(batch_size=16)}
     model = prime(**settings).fit(texts, Y, label_texts=names)
@@ -324,7 +327,7 @@ def test_a_label_without_text_is_made_of_its_other_sources():
 
 
 def test_a_plain_text_encoder_embeds_the_empty_text_of_a_label():
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     names[1] = ""
     settings = PrototypeConfig(sources=("text",), combine="sum", source_dropout=0.0)
     model = prime(prototypes=settings, training=epochs(1)).fit(texts, Y, label_texts=names)
@@ -332,7 +335,7 @@ def test_a_plain_text_encoder_embeds_the_empty_text_of_a_label():
 
 
 def test_labels_without_instances_and_instances_without_labels():
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     wide = Y.copy()
     wide.resize(60, 7)
     model = prime(training=epochs(2))
@@ -364,7 +367,7 @@ def test_a_saved_model_predicts_and_explains_the_same(tmp_path, data, fitted):
 
 
 def test_labels_without_text_are_known_after_loading(tmp_path):
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     names[1] = ""
     model = prime(training=epochs(1)).fit(texts, Y, label_texts=names)
     save(model, tmp_path / "model")
@@ -384,7 +387,7 @@ def test_an_approximate_index_is_saved_and_grows(tmp_path, data):
     pytest.importorskip("faiss")
     train, test = data
     texts = list(test.texts[:30])
-    model = prime(index=IndexConfig(kind="hnsw", neighbours=8), training=epochs(1))
+    model = prime(index=IndexConfig(kind="hnsw", neighbors=8), training=epochs(1))
     model.fit(train.texts, train.Y, label_texts=train.label_names)
     model.add_labels(["a new label"])
     save(model, tmp_path / "model")

@@ -8,11 +8,11 @@ pytest.importorskip("transformers")
 
 from multitudes.encoder.validation import Validation
 from multitudes.metrics import precision_at_k, recall_at_k
-from tests.encoder.prime_problems import colours, epochs, prime
+from tests.encoder.prime_problems import colors, epochs, prime
 
 
 def test_it_measures_what_prediction_gives():
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     model = prime(training=epochs(2)).fit(texts, Y, label_texts=names)
     backbone = model.network_.backbone
     measure = Validation(backbone.tokenize(texts).rows, Y, model.label_rows_)
@@ -25,7 +25,7 @@ def test_it_measures_what_prediction_gives():
 
 
 def test_it_leaves_the_network_as_it_was():
-    texts, Y, names = colours()
+    texts, Y, names = colors()
     model = prime(training=epochs(1)).fit(texts, Y, label_texts=names)
     model.network_.train()
     Validation(model.network_.backbone.tokenize(texts).rows, Y, model.label_rows_)(model.network_)

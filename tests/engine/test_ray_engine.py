@@ -105,7 +105,7 @@ def test_what_cannot_be_done_is_an_error_of_one_line(cluster):
 @pytest.mark.parametrize(
     "model",
     [
-        XRLinear(max_leaf_size=10, seed=3),
+        XRLinear(max_leaf_size=10, random_state=3),
         XRLinear(max_leaf_size=10, negatives="both"),
         Parabel(max_leaf_size=10, n_trees=2),
     ],

@@ -36,8 +36,8 @@ def test_terms_that_share_a_column_add_up():
 def test_the_same_result_on_any_number_of_threads(monkeypatch):
     monkeypatch.setattr(term_counts, "MIN_TEXTS_PER_THREAD", 2)
     texts = TEXTS * 10
-    one = HashingFeatures(n_threads=1).transform(texts)
-    many = HashingFeatures(n_threads=5).transform(texts)
+    one = HashingFeatures(n_jobs=1).transform(texts)
+    many = HashingFeatures(n_jobs=5).transform(texts)
     assert (one != many).nnz == 0
 
 

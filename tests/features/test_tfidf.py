@@ -26,8 +26,8 @@ TEXTS = [
 ]
 
 
-def random_texts(n_texts: int, seed: int = 0) -> list[str]:
-    rng = np.random.default_rng(seed)
+def random_texts(n_texts: int, random_state: int = 0) -> list[str]:
+    rng = np.random.default_rng(random_state)
     words = np.array([f"{a}{b}" for a in "bcdfgäл" for b in ("a", "er", "östlich", "x1")])
     ranks = rng.zipf(1.5, (n_texts, 30)) % len(words)
     return [" ".join(words[row[: rng.integers(0, 30)]]) for row in ranks]
@@ -52,7 +52,7 @@ def test_words_equal_sklearn(ngrams, sublinear_tf):
     )
     assert_same_rows(ours.fit_transform(texts), theirs.fit_transform(texts))
     assert list(ours.feature_names) == list(theirs.get_feature_names_out())
-    held_out = [*random_texts(50, seed=1), "unknown words only", "kran crane"]
+    held_out = [*random_texts(50, random_state=1), "unknown words only", "kran crane"]
     assert_same_rows(ours.transform(held_out), theirs.transform(held_out))
 
 
@@ -65,7 +65,7 @@ def test_characters_equal_sklearn(ngrams):
     assert list(ours.feature_names) == [f"char:{term}" for term in theirs.get_feature_names_out()]
 
 
-def test_words_and_characters_equal_a_normalised_union():
+def test_words_and_characters_equal_a_normalized_union():
     texts = TEXTS + random_texts(100)
     ours = TfidfFeatures(char_ngrams=(2, 3), sublinear_tf=True)
     words = TfidfVectorizer(token_pattern=TOKEN_PATTERN, sublinear_tf=True, norm=None)
@@ -142,10 +142,10 @@ def test_rows_are_float32_sorted_and_of_length_one():
 def test_the_same_result_on_any_number_of_threads(monkeypatch, settings):
     monkeypatch.setattr(term_counts, "MIN_TEXTS_PER_THREAD", 10)
     texts = random_texts(500)
-    one = TfidfFeatures(n_threads=1, **settings)
+    one = TfidfFeatures(n_jobs=1, **settings)
     X = one.fit_transform(texts)
-    for n_threads in (2, 3, 7):
-        several = TfidfFeatures(n_threads=n_threads, **settings)
+    for n_jobs in (2, 3, 7):
+        several = TfidfFeatures(n_jobs=n_jobs, **settings)
         assert_identical(several.fit_transform(texts), X)
         assert several.feature_names == one.feature_names
         assert_identical(several.transform(texts), X)
@@ -209,7 +209,7 @@ def test_the_index_of_a_bad_text_counts_from_the_first_shard(monkeypatch):
     monkeypatch.setattr(term_counts, "MIN_TEXTS_PER_THREAD", 10)
     texts = [*["fine"] * 70, None, *["fine"] * 10]
     with pytest.raises(DataError, match="text 70 "):
-        TfidfFeatures(n_threads=3).fit(texts)
+        TfidfFeatures(n_jobs=3).fit(texts)
 
 
 def test_a_lone_string_is_refused():

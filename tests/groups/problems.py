@@ -11,7 +11,7 @@ from multitudes.data.grouping import merge_labels, random_groups
 
 
 def words_of_labels(
-    seed: int = 0,
+    random_state: int = 0,
     *,
     n: int = 240,
     n_labels: int = 20,
@@ -23,7 +23,7 @@ def words_of_labels(
 
     The common words are the same few in all instances, so that sums of groups are full of them.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     Y = np.zeros((n, n_labels), np.float32)
     Y[np.arange(n), rng.integers(0, n_labels, n)] = 1
     Y[np.arange(n), rng.integers(0, n_labels, n)] = 1
@@ -33,5 +33,5 @@ def words_of_labels(
         row[rng.choice(10, noise, replace=False)] = 1
     X = np.hstack([Y @ words, common])
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    groups = random_groups(n, size, seed=seed)
+    groups = random_groups(n, size, random_state=random_state)
     return sp.csr_array(X), sp.csr_array(Y), groups, merge_labels(Y, groups, as_counts=as_counts)

@@ -36,7 +36,7 @@ def test_soft_labels_count_by_their_weight():
 def test_spread_labels_give_the_accuracy_of_chance():
     rng = np.random.default_rng(0)
     Y = sp.random_array((400, 30), density=0.05, rng=rng, format="csr")
-    groups = random_groups(400, 4, seed=0)
+    groups = random_groups(400, 4, random_state=0)
     labels = merge_labels(Y, groups, as_counts=False)
     chance = imputation_accuracy(sp.csr_array(groups @ labels), Y, known=np.ones(400, bool))
     assert chance.recall == 1

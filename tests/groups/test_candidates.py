@@ -28,16 +28,16 @@ def test_pairs_and_places():
 def test_what_cannot_be_used_is_counted():
     counts = checked_candidates(GROUPS, GROUP_LABELS).counts
     assert (counts.in_no_group, counts.empty, counts.empty_listed) == (1, 1, 1)
-    assert (counts.unlabelled, counts.unseen_labels) == (1, 1)
+    assert (counts.unlabeled, counts.unseen_labels) == (1, 1)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_blocks_cover_all_labels_in_order(monkeypatch, n_threads):
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_blocks_cover_all_labels_in_order(monkeypatch, n_jobs):
     monkeypatch.setattr(module, "BLOCK", 3)
     rng = np.random.default_rng(0)
     labels = sp.csr_array((rng.random((4, 50)) < 0.3).astype(float))
     found = checked_candidates(GROUPS, labels)
-    blocks = found.over_blocks(lambda block: block, n_threads=n_threads)
+    blocks = found.over_blocks(lambda block: block, n_jobs=n_jobs)
     assert len(blocks) > 5
     assert [block.start for block in blocks] == [0, *(block.stop for block in blocks[:-1])]
     assert blocks[-1].stop == 50

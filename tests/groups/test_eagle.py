@@ -187,12 +187,12 @@ def test_the_wrapped_model_stays_unfitted(data):
     assert not hasattr(inner, "tree_")
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_the_same_seed_gives_the_same_model_whatever_the_threads(data, n_threads):
-    settings = {**OURS, "rounds": 2, "seed": 3}
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_same_seed_gives_the_same_model_whatever_the_threads(data, n_jobs):
+    settings = {**OURS, "rounds": 2, "random_state": 3}
     one = Eagle(XRLinear(**SMALL), **settings).fit(*data)
-    model = XRLinear(**SMALL, n_threads=n_threads)
-    other = Eagle(model, **settings, n_threads=n_threads).fit(*data)
+    model = XRLinear(**SMALL, n_jobs=n_jobs)
+    other = Eagle(model, **settings, n_jobs=n_jobs).fit(*data)
     np.testing.assert_array_equal(one.predict(data[0]).scores, other.predict(data[0]).scores)
     assert one.history_ == other.history_
 
@@ -239,7 +239,7 @@ def test_clone_keeps_settings_and_forgets_what_was_learned(data):
     [
         ({"rounds": -1}, "rounds must be a whole number >= 0"),
         ({"folds": 1}, "folds must be a whole number >= 2"),
-        ({"seed": -1}, "seed must be a whole number >= 0"),
+        ({"random_state": -1}, "random_state must be a whole number >= 0"),
         ({"margin": -1.0}, "margin must be a number >= 0"),
         ({"n_steps": "all"}, "n_steps"),
         ({"model": "xr-linear"}, "model must have fit and predict, got str"),

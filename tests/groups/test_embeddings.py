@@ -61,20 +61,20 @@ def test_groups_of_one_are_pifa_where_instances_have_equally_many_labels():
 
 
 @given(
-    seed=st.integers(0, 2**32 - 1),
+    random_state=st.integers(0, 2**32 - 1),
     n_groups=st.integers(1, 12),
     size=st.integers(1, 6),
     noise=st.floats(0.0, 0.8),
     t=st.integers(0, 3),
 )
-def test_one_step_of_theorem_4(seed, n_groups, size, noise, t):
+def test_one_step_of_theorem_4(random_state, n_groups, size, noise, t):
     """<e*, e'> >= alpha + (1 - alpha) (<e*, e> - |e* - e|) - f.
 
     The proof takes the whole step, e' = Proj(sum of the closest): a step so long that e is
     forgotten. It divides by a length that is at most the number of groups, which is allowed where
     the bound is positive.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     truth = unit(rng.standard_normal(5))
     X = unit(rng.standard_normal((n_groups, size, 5)))
     X[:, 0] = unit(truth + noise * unit(rng.standard_normal((n_groups, 5))))
@@ -131,9 +131,7 @@ def test_the_order_of_groups_does_not_matter():
 def test_threads_change_nothing(monkeypatch):
     monkeypatch.setattr(candidates, "BLOCK", 50)
     X, _, groups, group_labels = words_of_labels()
-    one, two = (
-        group_label_embeddings(X, groups, group_labels, n_threads=n).toarray() for n in (1, 2)
-    )
+    one, two = (group_label_embeddings(X, groups, group_labels, n_jobs=n).toarray() for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
@@ -176,7 +174,7 @@ def test_counts_tell_labels_of_the_same_groups_apart():
         ({"step": 0}, "step must be a number > 0, got 0"),
         ({"step": np.nan}, "step must be a number > 0, got nan"),
         ({"step": "long"}, "step must be a number > 0, got 'long'"),
-        ({"n_threads": 0}, "n_threads must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):
@@ -237,8 +235,8 @@ def steps(X, groups):
 
 def test_automatic_steps_follow_the_spread_within_groups():
     X, _, _, _ = words_of_labels(n=400)
-    assert steps(X, random_groups(400, 4, seed=0)) <= 2
-    assert steps(X, clustered_groups(X, 6, seed=0)) == 20
+    assert steps(X, random_groups(400, 4, random_state=0)) <= 2
+    assert steps(X, clustered_groups(X, 6, random_state=0)) == 20
 
 
 def test_no_automatic_steps_where_there_is_nothing_to_choose():

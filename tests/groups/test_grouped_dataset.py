@@ -15,11 +15,11 @@ from multitudes.groups.making import random_groups
 
 @pytest.fixture(scope="module")
 def shop():
-    return catalogue(60, n_labels=300, seed=2).dataset
+    return catalogue(60, n_labels=300, random_state=2).dataset
 
 
 def test_labels_move_to_the_groups(shop):
-    groups = random_groups(60, 20, seed=0)
+    groups = random_groups(60, 20, random_state=0)
     grouped = grouped_dataset(shop, groups)
     assert grouped.Y.shape == shop.Y.shape
     assert grouped.Y.nnz == 0
@@ -30,7 +30,7 @@ def test_labels_move_to_the_groups(shop):
     assert grouped.group_labels.max() > 1
 
 
-def test_a_labelled_instance_in_no_group_is_its_own():
+def test_a_labeled_instance_in_no_group_is_its_own():
     dataset = Dataset(
         Y=sp.csr_array([[1, 0], [0, 1], [0, 0], [0, 1]], dtype=np.float32),
         texts=list("abcd"),
@@ -62,7 +62,7 @@ def test_nothing_to_learn_from(groups, labels, message):
 
 
 def test_a_folder_of_texts_reads_back(shop, tmp_path):
-    grouped = grouped_dataset(shop, random_groups(60, 4, seed=0))
+    grouped = grouped_dataset(shop, random_groups(60, 4, random_state=0))
     write_grouped(grouped, tmp_path / "a" / "b", known=shop)
     folder = tmp_path / "a" / "b"
     assert sorted(p.name for p in folder.iterdir()) == [
@@ -83,7 +83,7 @@ def test_a_folder_of_texts_reads_back(shop, tmp_path):
 def test_a_folder_of_features_reads_back(shop, tmp_path):
     X = features_of(shop)
     numbers = Dataset(Y=shop.Y, X=X, label_names=shop.label_names)
-    grouped = grouped_dataset(numbers, random_groups(60, 4, seed=0))
+    grouped = grouped_dataset(numbers, random_groups(60, 4, random_state=0))
     write_grouped(grouped, tmp_path, known=numbers)
     options = ReadOptions(
         group_labels=str(tmp_path / "groups.jsonl"),

@@ -99,7 +99,7 @@ def test_a_margin_lets_more_instances_keep_a_label(data):
     np.testing.assert_array_equal(everyone.Y.toarray(), spread(groups, group_labels).toarray())
 
 
-def test_counts_are_honoured_up_to_the_size_of_the_group():
+def test_counts_are_honored_up_to_the_size_of_the_group():
     X = np.eye(3, dtype=np.float32)
     groups = sp.csr_array(np.array([[1, 0], [1, 0], [0, 1]]))
     group_labels = sp.csr_array(np.array([[2.0], [7.0]]))
@@ -156,7 +156,7 @@ def test_what_cannot_be_used_is_left_out_and_counted(data):
     assert found.Y[np.flatnonzero(odd_groups[:, 8])].nnz == 0
     assert np.isposinf(found.margins.toarray()[7][odd_labels[7] > 0]).all()
     counts = found.counts
-    assert (counts.in_no_group, counts.empty, counts.unlabelled) == (7, 1, 1)
+    assert (counts.in_no_group, counts.empty, counts.unlabeled) == (7, 1, 1)
     assert (counts.unseen_labels, counts.empty_listed) == (1, int((odd_labels[7] > 0).sum()))
 
 
@@ -176,9 +176,9 @@ def test_no_instances_and_no_groups():
 @pytest.mark.parametrize("options", [{}, {"contrast": True}, {"soft": True}, {"margin": 0.1}])
 def test_threads_and_blocks_change_nothing(data, monkeypatch, options):
     X, _, groups, group_labels = data
-    whole = impute(X, groups, group_labels, n_threads=1, **options)
+    whole = impute(X, groups, group_labels, n_jobs=1, **options)
     monkeypatch.setattr(candidates, "BLOCK", 100)
-    cut = impute(X, groups, group_labels, n_threads=2, **options)
+    cut = impute(X, groups, group_labels, n_jobs=2, **options)
     for one, other in ((whole.Y, cut.Y), (whole.margins, cut.margins)):
         np.testing.assert_array_equal(one.toarray(), other.toarray())
 

@@ -30,7 +30,7 @@ def agreement(groups, bundle):
 
 def test_clustering_finds_the_bundles(blobs):
     X, bundle = blobs
-    groups = clustered_groups(X, 3, seed=0)
+    groups = clustered_groups(X, 3, random_state=0)
     assert groups.shape == (64, 8)
     assert (groups.sum(axis=0) == 8).all()
     assert agreement(groups, bundle) == 1
@@ -44,7 +44,7 @@ def test_dense_features_group_as_sparse_ones(blobs):
 @pytest.mark.parametrize("n", [8, 9, 13, 16, 17, 31])
 def test_depth_gives_that_many_even_groups(n):
     X = np.random.default_rng(n).normal(size=(n, 5)).astype(np.float32)
-    sizes = clustered_groups(X, 3, seed=1).sum(axis=0)
+    sizes = clustered_groups(X, 3, random_state=1).sum(axis=0)
     assert len(sizes) == 8
     assert sizes.max() - sizes.min() <= 1
 
@@ -55,15 +55,17 @@ def test_depth_0_is_one_group(blobs):
 
 def test_noise_leads_from_clustered_to_random(blobs):
     X, bundle = blobs
-    none, half, full = (noisy_groups(X, 3, noise, seed=3) for noise in (0.0, 0.5, 1.0))
-    assert (group_of(none) == group_of(clustered_groups(X, 3, seed=3))).all()
+    none, half, full = (noisy_groups(X, 3, noise, random_state=3) for noise in (0.0, 0.5, 1.0))
+    assert (group_of(none) == group_of(clustered_groups(X, 3, random_state=3))).all()
     assert (full.sum(axis=0) == 8).all()
     assert agreement(none, bundle) > agreement(half, bundle) > agreement(full, bundle)
     assert agreement(full, bundle) < 0.25  # 7 / 63 in the mean
 
 
 def test_noisy_groups_follow_the_seed(blobs):
-    first, again, other = (group_of(noisy_groups(blobs[0], 3, 0.5, seed=s)) for s in (1, 1, 2))
+    first, again, other = (
+        group_of(noisy_groups(blobs[0], 3, 0.5, random_state=s)) for s in (1, 1, 2)
+    )
     assert (first == again).all()
     assert (first != other).any()
 

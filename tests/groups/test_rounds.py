@@ -43,7 +43,7 @@ def grouped():
 @pytest.mark.parametrize("n_folds", [2, 3])
 def test_groups_stay_together_and_folds_are_even(grouped, n_folds):
     groups, group_labels = grouped
-    folds = group_folds(checked_candidates(groups, group_labels), n_folds, seed=0)
+    folds = group_folds(checked_candidates(groups, group_labels), n_folds, random_state=0)
     assert (folds[0:12:2] == folds[1:12:2]).all()
     assert folds[12] == -1
     assert np.bincount(folds[:12]).tolist() == [12 // n_folds] * n_folds
@@ -51,16 +51,18 @@ def test_groups_stay_together_and_folds_are_even(grouped, n_folds):
 
 def test_folds_follow_the_seed(grouped):
     found = checked_candidates(*grouped)
-    draws = {tuple(group_folds(found, 2, seed=seed)) for seed in range(5)}
+    draws = {tuple(group_folds(found, 2, random_state=random_state)) for random_state in range(5)}
     assert len(draws) > 1
-    np.testing.assert_array_equal(group_folds(found, 2, seed=3), group_folds(found, 2, seed=3))
+    np.testing.assert_array_equal(
+        group_folds(found, 2, random_state=3), group_folds(found, 2, random_state=3)
+    )
 
 
 def test_nobody_is_scored_by_a_model_that_saw_him(grouped):
     groups, group_labels = grouped
     found = checked_candidates(groups, group_labels)
     Spy.seen = []
-    folds = group_folds(found, 3, seed=0)
+    folds = group_folds(found, 3, random_state=0)
     X = np.arange(13, dtype=np.float32)[:, None]
     pairs = spread(groups, group_labels)
     scores = cross_fit(Spy(), X, pairs, pairs, folds)
@@ -75,7 +77,7 @@ def test_labels_that_a_model_never_saw_have_no_score(grouped):
     """Label 1 belongs to instance 0 alone, which is scored by a model without it."""
     groups, group_labels = grouped
     found = checked_candidates(groups, group_labels)
-    folds = group_folds(found, 2, seed=0)
+    folds = group_folds(found, 2, random_state=0)
     Y = sp.csr_array(np.array([[1.0, 1.0]] + [[1.0, 0.0]] * 12))
     pairs = spread(groups, group_labels)
     X = np.arange(13, dtype=np.float32)[:, None]
@@ -89,7 +91,7 @@ def test_labels_that_a_model_never_saw_have_no_score(grouped):
 
 def test_a_fold_without_any_label_is_left_unscored(grouped):
     groups, group_labels = grouped
-    folds = group_folds(checked_candidates(groups, group_labels), 2, seed=0)
+    folds = group_folds(checked_candidates(groups, group_labels), 2, random_state=0)
     Y = sp.csr_array((folds[:, None] == 0) * np.ones((13, 2)))
     pairs = spread(groups, group_labels)
     X = np.arange(13, dtype=np.float32)[:, None]

@@ -11,12 +11,12 @@ from multitudes.errors import ConfigError, DataError
 from multitudes.groups.within_spread import WithinSpread, within_spread
 
 
-def drawn(sigma_1, sigma_2, *, n_groups=400, size=5, n_features=8, seed=0):
+def drawn(sigma_1, sigma_2, *, n_groups=400, size=5, n_features=8, random_state=0):
     """Instances as Theorem 1 draws them, and their groups."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     group_of = rng.permutation(np.repeat(np.arange(n_groups), size))
-    centres = sigma_1 * rng.normal(size=(n_groups, n_features))
-    X = centres[group_of] + sigma_2 * rng.normal(size=(len(group_of), n_features))
+    centers = sigma_1 * rng.normal(size=(n_groups, n_features))
+    X = centers[group_of] + sigma_2 * rng.normal(size=(len(group_of), n_features))
     return X.astype(np.float32), memberships(group_of, n_groups)
 
 
@@ -35,7 +35,7 @@ def test_a_common_offset_is_not_spread():
 
 def test_random_groups_have_all_spread_within():
     X, _ = drawn(1.0, 0.1)
-    spread = within_spread(X, random_groups(len(X), 5, seed=1))
+    spread = within_spread(X, random_groups(len(X), 5, random_state=1))
     assert spread.share > 0.95
     assert spread.price == pytest.approx(math.sqrt(5), rel=0.05)
 

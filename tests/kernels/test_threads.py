@@ -14,9 +14,9 @@ def test_none_is_every_core():
     assert resolve_threads(3) == 3
 
 
-@pytest.mark.parametrize("bad", [0, -1, 1.5, "2", True])
+@pytest.mark.parametrize("bad", [0, -2, 1.5, "2", True])
 def test_a_bad_number_is_named(bad):
-    with pytest.raises(ConfigError, match=r"n_threads must be an int >= 1.*got"):
+    with pytest.raises(ConfigError, match=r"n_jobs must be an int >= 1.*got"):
         resolve_threads(bad)
 
 

@@ -12,8 +12,8 @@ from multitudes.labels import LabelTree, build_tree, clustering, node_splitting
 from multitudes.labels.split_plan import plan_splits
 
 
-def embeddings(n=300, n_features=80, seed=0, density=0.1):
-    matrix = sp.random_array((n, n_features), density=density, rng=seed, format="csr")
+def embeddings(n=300, n_features=80, random_state=0, density=0.1):
+    matrix = sp.random_array((n, n_features), density=density, rng=random_state, format="csr")
     lengths = np.sqrt(matrix.multiply(matrix).sum(axis=1))
     return sp.csr_array(matrix.multiply(1 / np.maximum(lengths, 1e-9)[:, None]), dtype=np.float32)
 
@@ -42,8 +42,8 @@ def test_the_shape_of_the_tree():
 
 def test_equals_the_slow_twin():
     rows = embeddings()
-    tree = build_tree(rows, branching=2, max_leaf_size=20, min_weight=0, seed=5)
-    plan = plan_splits(300, (2, 2, 2, 2), seed=5)
+    tree = build_tree(rows, branching=2, max_leaf_size=20, min_weight=0, random_state=5)
+    plan = plan_splits(300, (2, 2, 2, 2), random_state=5)
     order = reference.split_nodes(rows.toarray(), plan.nodes, 20, np.arange(300))
     np.testing.assert_array_equal(tree.slot_labels, order)
 
@@ -58,7 +58,7 @@ def test_sparse_and_dense_agree():
 def test_one_thread_equals_two_and_five(dense, tiny_large_nodes):
     rows = embeddings(n=500)
     rows = rows.toarray() if dense else rows
-    one, two, five = (build_tree(rows, max_leaf_size=5, n_threads=n) for n in (1, 2, 5))
+    one, two, five = (build_tree(rows, max_leaf_size=5, n_jobs=n) for n in (1, 2, 5))
     assert one == two == five
 
 
@@ -84,7 +84,9 @@ def test_leaves_are_tighter_than_chance():
 
 def test_the_seed_matters_and_is_all_that_matters():
     rows = embeddings()
-    trees = [build_tree(rows, max_leaf_size=10, seed=seed) for seed in (0, 0, 1)]
+    trees = [
+        build_tree(rows, max_leaf_size=10, random_state=random_state) for random_state in (0, 0, 1)
+    ]
     assert trees[0] == trees[1]
     assert trees[0] != trees[2]
 
@@ -93,12 +95,14 @@ def test_the_seed_matters_and_is_all_that_matters():
     n=st.integers(1, 60),
     branching=st.integers(2, 9),
     max_leaf_size=st.integers(1, 12),
-    seed=st.integers(0, 99),
+    random_state=st.integers(0, 99),
 )
 @settings(max_examples=40, deadline=None)
-def test_any_size_is_balanced(n, branching, max_leaf_size, seed):
-    rows = embeddings(n, 10, seed=seed)
-    tree = build_tree(rows, branching=branching, max_leaf_size=max_leaf_size, seed=seed)
+def test_any_size_is_balanced(n, branching, max_leaf_size, random_state):
+    rows = embeddings(n, 10, random_state=random_state)
+    tree = build_tree(
+        rows, branching=branching, max_leaf_size=max_leaf_size, random_state=random_state
+    )
     tree.validate()
     sizes = np.diff(tree.offsets[-1])
     assert sizes.max() <= max_leaf_size
@@ -199,8 +203,8 @@ def test_what_is_no_matrix_is_refused(rows):
         ("branching", 2.5),
         ("max_leaf_size", 0),
         ("max_iterations", 0),
-        ("seed", -1),
-        ("n_threads", 0),
+        ("random_state", -1),
+        ("n_jobs", 0),
     ],
 )
 def test_bad_settings_are_named(name, value):
@@ -213,5 +217,5 @@ def test_two_python_threads_at_once():
 
     rows = embeddings(n=500)
     with ThreadPoolExecutor(4) as pool:
-        trees = list(pool.map(lambda _: build_tree(rows, max_leaf_size=5, n_threads=2), range(8)))
+        trees = list(pool.map(lambda _: build_tree(rows, max_leaf_size=5, n_jobs=2), range(8)))
     assert all(tree == trees[0] for tree in trees)

@@ -10,9 +10,13 @@ from multitudes.labels import concatenate, embeddings, from_texts, pifa, pii
 HALF = np.sqrt(0.5)
 
 
-def random_problem(n=300, n_features=70, n_labels=40, seed=0):
-    X = sp.random_array((n, n_features), density=0.1, rng=seed, format="csr", dtype=np.float32)
-    Y = sp.random_array((n, n_labels), density=0.05, rng=seed + 1, format="csr", dtype=np.float32)
+def random_problem(n=300, n_features=70, n_labels=40, random_state=0):
+    X = sp.random_array(
+        (n, n_features), density=0.1, rng=random_state, format="csr", dtype=np.float32
+    )
+    Y = sp.random_array(
+        (n, n_labels), density=0.05, rng=random_state + 1, format="csr", dtype=np.float32
+    )
     return X, Y
 
 
@@ -52,7 +56,7 @@ def test_pifa_takes_matrices_of_any_kind():
 def test_pifa_is_the_same_on_any_number_of_threads(monkeypatch):
     monkeypatch.setattr(embeddings, "BLOCK", 50)
     X, Y = random_problem()
-    one, two = pifa(X, Y, n_threads=1), pifa(X, Y, n_threads=2)
+    one, two = pifa(X, Y, n_jobs=1), pifa(X, Y, n_jobs=2)
     np.testing.assert_array_equal(one.indptr, two.indptr)
     np.testing.assert_array_equal(one.indices, two.indices)
     np.testing.assert_array_equal(one.data, two.data)
@@ -78,12 +82,12 @@ def test_pifa_refuses_rows_that_do_not_match(X):
         pifa(X, sp.csr_array((5, 3)))
 
 
-def test_pii_is_the_normalised_column():
+def test_pii_is_the_normalized_column():
     Y = sp.csr_array(np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]))
     np.testing.assert_allclose(pii(Y).toarray(), [[HALF, HALF], [0, 1], [0, 0]], rtol=1e-6)
 
 
-def test_from_texts_normalises_what_the_features_give():
+def test_from_texts_normalizes_what_the_features_give():
     class Lengths:
         def transform(self, texts):
             return np.array([[len(text), len(text)] for text in texts])

@@ -38,7 +38,7 @@ def test_arities(n_labels, branching, max_leaf_size, arities):
 )
 def test_leaves_are_exactly_balanced_and_small_enough(n_labels, branching, max_leaf_size):
     arities = tree_arities(n_labels, branching, max_leaf_size)
-    plan = plan_splits(n_labels, arities, seed=0)
+    plan = plan_splits(n_labels, arities, random_state=0)
     sizes = np.diff(plan.leaf_offsets)
     assert len(sizes) == math.prod(arities)
     assert sizes.sum() == n_labels
@@ -48,7 +48,7 @@ def test_leaves_are_exactly_balanced_and_small_enough(n_labels, branching, max_l
 
 @given(n_labels=st.integers(2, 500), arities=st.lists(st.integers(2, 7), min_size=1, max_size=3))
 def test_nodes_cover_their_children_in_preorder(n_labels, arities):
-    plan = plan_splits(n_labels, tuple(arities), seed=1)
+    plan = plan_splits(n_labels, tuple(arities), random_state=1)
     assert len(plan.nodes) == math.prod(arities) - 1
     pending = [(0, 0, n_labels)]
     seen = 0
@@ -66,7 +66,7 @@ def test_nodes_cover_their_children_in_preorder(n_labels, arities):
 
 
 def test_starting_rows_are_two_of_the_node():
-    plan = plan_splits(1000, (8, 8), seed=3)
+    plan = plan_splits(1000, (8, 8), random_state=3)
     sizes = plan.nodes[:, STOP] - plan.nodes[:, START]
     first, second = plan.nodes[:, 3], plan.nodes[:, 4]
     assert np.all(first != second)
@@ -74,6 +74,6 @@ def test_starting_rows_are_two_of_the_node():
 
 
 def test_the_seed_changes_the_starting_rows_alone():
-    a, b = (plan_splits(1000, (8, 8), seed=seed).nodes for seed in (0, 1))
+    a, b = (plan_splits(1000, (8, 8), random_state=random_state).nodes for random_state in (0, 1))
     np.testing.assert_array_equal(a[:, :3], b[:, :3])
     assert np.any(a[:, 3:] != b[:, 3:])

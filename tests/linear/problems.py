@@ -20,10 +20,10 @@ EXACT = SolverConfig(epsilon=1e-5, max_epochs=20_000, threshold=0)
 
 
 def problem(
-    n: int = 120, n_features: int = 30, n_labels: int = 40, seed: int = 0
+    n: int = 120, n_features: int = 30, n_labels: int = 40, random_state: int = 0
 ) -> tuple[Any, Any]:
     """(X, Y), both CSR: each label has two features that its instances tend to have."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     Y = rng.random((n, n_labels)) < 3 / n_labels
     Y[np.arange(n), rng.integers(0, n_labels, n)] = True
     own = rng.integers(0, n_features, (n_labels, 2))
@@ -41,14 +41,14 @@ def train_flat(
     *,
     weight: Any = None,
     label_weight: Any = None,
-    n_threads: int = 1,
-    seed: int = 0,
+    n_jobs: int = 1,
+    random_state: int = 0,
 ) -> LevelWeights:
     """All labels as children of one cluster that every instance teaches."""
     X, Y = sp.csr_array(X), sp.csr_array(Y)
     weight = None if weight is None else np.asarray(weight, np.float32)
     label_weight = None if label_weight is None else np.asarray(label_weight, np.float32)
-    with ThreadTeam(n_threads) as team:
+    with ThreadTeam(n_jobs) as team:
         job = LevelJob(
             TrainingSet.of(X, weight),
             pattern_of(Y),
@@ -56,7 +56,7 @@ def train_flat(
             np.array([0, Y.shape[1]]),
             solver=solver,
             label_weight=label_weight,
-            seed=seed,
+            random_state=random_state,
         )
         return train_levels([job], team)[0]
 

@@ -22,9 +22,11 @@ class Shop(NamedTuple):
         return self._replace(Y=self.Y[:, labels], Y_test=self.Y_test[:, labels])
 
 
-def shop(n: int = 4_000, *, n_test: int = 4_000, n_labels: int = 400, seed: int = 1) -> Shop:
+def shop(
+    n: int = 4_000, *, n_test: int = 4_000, n_labels: int = 400, random_state: int = 1
+) -> Shop:
     """`n` training and `n_test` test lines."""
-    made = catalogue(n + n_test, n_labels=n_labels, seed=seed).dataset
+    made = catalogue(n + n_test, n_labels=n_labels, random_state=random_state).dataset
     features = TfidfFeatures()
     X, X_test = features.fit_transform(made.texts[:n]), features.transform(made.texts[n:])
     return Shop(X, made.Y[:n], X_test, made.Y[n:])

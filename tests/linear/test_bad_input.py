@@ -161,8 +161,8 @@ def test_labels_asked_for_must_exist(data, model, labels):
         ("solver", "liblinear"),
         ("weights", "float64"),
         ("tree", [[0, 1]]),
-        ("seed", -1),
-        ("n_threads", 0),
+        ("random_state", -1),
+        ("n_jobs", 0),
     ],
 )
 def test_settings_that_are_not_allowed_are_named(data, setting, value):

@@ -36,7 +36,7 @@ def keep_and_die(self, name, stage):
 
 Checkpoint.keep = keep_and_die
 X, Y = (sp.load_npz(f"{folder}/{name}.npz") for name in "XY")
-settings = {"max_leaf_size": 5, "checkpoint": f"{folder}/stages", "n_threads": 1}
+settings = {"max_leaf_size": 5, "checkpoint": f"{folder}/stages", "n_jobs": 1}
 {"xr": lambda: XRLinear(branching=4, **settings), "parabel": lambda: Parabel(**settings)}[model]().fit(X, Y)
 """  # noqa: E501
 
@@ -117,7 +117,7 @@ def test_a_killed_fit_resumes_after_its_last_level_with_the_same_result(
 
 
 def test_settings_that_change_no_weight_do_not_stop_it(data, stages, trained):
-    XRLinear(**SMALL, checkpoint=stages, n_threads=2).fit(*data)
+    XRLinear(**SMALL, checkpoint=stages, n_jobs=2).fit(*data)
     assert trained == LATER
 
 
@@ -131,7 +131,7 @@ def test_the_tree_alone_is_worth_keeping(data, plain, stages, trained):
 @pytest.mark.parametrize(
     "other",
     [
-        {"seed": 1},
+        {"random_state": 1},
         {"branching": 5},
         {"max_leaf_size": 6},
         {"weights": "float32"},
@@ -192,10 +192,10 @@ def test_what_is_absent_is_told_from_what_is_given_elsewhere():
 
 
 def test_a_warm_start_goes_by_the_tree_it_starts_from(data, stages, trained):
-    model = XRLinear(**SMALL, warm_start=True, seed=7).fit(*data)
+    model = XRLinear(**SMALL, warm_start=True, random_state=7).fit(*data)
     tree = model.tree_
     trained.clear()
-    assert model.set_params(seed=0, checkpoint=stages).fit(*data).tree_ is tree
+    assert model.set_params(random_state=0, checkpoint=stages).fit(*data).tree_ is tree
     assert trained[:2] == ["tree", "level-0"]
 
 

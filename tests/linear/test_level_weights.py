@@ -34,8 +34,8 @@ def chunk_of(weights, first_child=0):
     )
 
 
-def random_weights(n_children, seed=0):
-    rng = np.random.default_rng(seed)
+def random_weights(n_children, random_state=0):
+    rng = np.random.default_rng(random_state)
     weights = rng.standard_normal((n_children, N_FEATURES)) * (
         rng.random((n_children, N_FEATURES)) < 0.4
     )
@@ -44,7 +44,7 @@ def random_weights(n_children, seed=0):
 
 @pytest.fixture
 def parts():
-    return [random_weights(size, seed) for seed, size in enumerate(SIZES)]
+    return [random_weights(size, random_state) for random_state, size in enumerate(SIZES)]
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from .problems import problem
 GIB = 1 << 30
 
 
-def estimate(X, Y, n_threads=1):
+def estimate(X, Y, n_jobs=1):
     tree = XRLinear(branching=4, max_leaf_size=5).fit(X, Y).tree_
-    return estimate_bytes(X, tree, children_by_level(pattern_of(Y), tree), n_threads)
+    return estimate_bytes(X, tree, children_by_level(pattern_of(Y), tree), n_jobs)
 
 
 def test_it_grows_with_instances_features_and_threads():
@@ -22,7 +22,7 @@ def test_it_grows_with_instances_features_and_threads():
     assert base > 0
     assert estimate(*problem(n=400, n_features=60, n_labels=80)) > 1.5 * base
     assert estimate(*problem(n=200, n_features=600, n_labels=80)) > 1.5 * base
-    assert estimate(*problem(n=200, n_features=60, n_labels=80), n_threads=8) > 2 * base
+    assert estimate(*problem(n=200, n_features=60, n_labels=80), n_jobs=8) > 2 * base
 
 
 def test_it_covers_the_model_that_comes_of_it():
@@ -36,7 +36,7 @@ def test_a_refusal_has_numbers_and_advice(monkeypatch, make):
     X, Y = problem()
     monkeypatch.setattr(memory, "available_bytes", lambda: 3000)
     with pytest.raises(ResourceError) as refusal:
-        make(n_threads=2).fit(X, Y)
+        make(n_jobs=2).fit(X, Y)
     message = str(refusal.value)
     assert message.startswith("training needs about 0.0 GiB beyond the data, and 0.0 GiB are free")
     for advice in ("fewer threads (now 2)", "max_features", "min_df", "threshold", "max_nonzeros"):

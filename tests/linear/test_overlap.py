@@ -18,9 +18,9 @@ from .problems import problem
 MERGES = ("mean", "max", "sum")
 
 
-def overlapping(model, seed=0, copies=2):
+def overlapping(model, random_state=0, copies=2):
     """The model's tree with every label in up to `copies` more leaves, at random."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     tree = model.tree_
     assignment = tree.label_clusters(tree.depth - 1).toarray()
     for label in range(tree.n_labels):
@@ -102,7 +102,7 @@ def test_batch_equals_single_rows(model, data):
 
 
 def test_one_thread_equals_two(model, data):
-    one, two = (model.set_params(n_threads=n).predict(data[0], top_k=7) for n in (1, 2))
+    one, two = (model.set_params(n_jobs=n).predict(data[0], top_k=7) for n in (1, 2))
     np.testing.assert_array_equal(one.labels, two.labels)
     np.testing.assert_array_equal(one.scores, two.scores)
 

@@ -107,7 +107,7 @@ def test_no_pairs_and_no_instances(data):
 def test_threads_change_nothing(data):
     X, Y = data
     one, two = (
-        Parabel(n_trees=2, max_leaf_size=4, n_threads=n).fit(X, Y).score_pairs(X, Y) for n in (1, 2)
+        Parabel(n_trees=2, max_leaf_size=4, n_jobs=n).fit(X, Y).score_pairs(X, Y) for n in (1, 2)
     )
     np.testing.assert_array_equal(one.data, two.data)
 

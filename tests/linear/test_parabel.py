@@ -25,7 +25,7 @@ def model(data):
 
 def test_trees_are_binary_and_differ(model):
     assert len(model.trees_) == 3
-    assert [tree.seed for tree in model.trees_] == [0, 1, 2]
+    assert [tree.random_state for tree in model.trees_] == [0, 1, 2]
     for tree in model.trees_:
         assert all(np.diff(offsets).max() == 2 for offsets in tree.tree_.offsets[:-1])
         assert np.diff(tree.tree_.offsets[-1]).max() <= 5
@@ -33,8 +33,8 @@ def test_trees_are_binary_and_differ(model):
 
 
 def test_each_tree_is_the_one_trained_alone(data, model):
-    for seed, tree in enumerate(model.trees_):
-        alone = XRLinear(branching=2, **SMALL, seed=seed).fit(*data)
+    for random_state, tree in enumerate(model.trees_):
+        alone = XRLinear(branching=2, **SMALL, random_state=random_state).fit(*data)
         assert alone.tree_ == tree.tree_
         assert_same_levels(alone.levels_, tree.levels_)
 
@@ -91,10 +91,12 @@ def test_explanations_are_one_per_tree_and_average_to_the_score(data, model):
 def test_settings_come_back_from_disk(data, tmp_path):
     X, Y = data
     solver = SolverConfig(cost=2.0)
-    model = Parabel(n_trees=2, max_leaf_size=7, weights="int8", solver=solver, seed=5).fit(X, Y)
+    model = Parabel(n_trees=2, max_leaf_size=7, weights="int8", solver=solver, random_state=5).fit(
+        X, Y
+    )
     store.save(model, tmp_path / "model")
     again = store.load(tmp_path / "model", verify=True)
-    for name in ("n_trees", "branching", "max_leaf_size", "weights", "solver", "seed"):
+    for name in ("n_trees", "branching", "max_leaf_size", "weights", "solver", "random_state"):
         assert again.get_params()[name] == model.get_params()[name]
     assert_same_predictions(again.predict(X), model.predict(X))
 

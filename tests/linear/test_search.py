@@ -83,10 +83,10 @@ def test_threads_and_blocks_change_nothing(model, data, n, monkeypatch):
     X = data[0][:n]
     index = SearchIndex(model.tree_, model.levels_, model.n_features_in_)
     options = {"top_k": 7, "beam_width": 5, "scoring": scoring("l3-hinge")}
-    one = index.search(X, n_threads=1, **options)
-    two = index.search(X, n_threads=2, **options)
+    one = index.search(X, n_jobs=1, **options)
+    two = index.search(X, n_jobs=2, **options)
     monkeypatch.setattr(search_index, "BLOCK", 11)
-    small = index.search(X, n_threads=2, **options)
+    small = index.search(X, n_jobs=2, **options)
     assert one[0].shape == (n, 7)
     for other in (two, small):
         np.testing.assert_array_equal(one[0], other[0])
@@ -106,7 +106,7 @@ def test_int64_indices_find_the_same(model, data):
 def test_missing_labels_score_minus_infinity(model, data, score):
     index = SearchIndex(model.tree_, model.levels_, model.n_features_in_)
     labels, scores = index.search(
-        data[0][:30], top_k=20, beam_width=1, scoring=scoring(score), n_threads=1
+        data[0][:30], top_k=20, beam_width=1, scoring=scoring(score), n_jobs=1
     )
     missing = labels < 0
     assert missing.any(axis=1).all()

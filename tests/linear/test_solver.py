@@ -157,10 +157,10 @@ def test_converged_siblings_of_all_blocks_agree_with_themselves_alone(loss):
 def test_seeds_differ_only_in_the_order_of_steps(data, loss):
     X, Y = data
     loose = SolverConfig(loss=loss, threshold=0)
-    first, other = (dense_flat(train_flat(X, Y, loose, seed=s), X.shape[1]) for s in (0, 1))
+    first, other = (dense_flat(train_flat(X, Y, loose, random_state=s), X.shape[1]) for s in (0, 1))
     assert (first != other).any()
     exact = replace(EXACT, loss=loss)
-    first, other = (dense_flat(train_flat(X, Y, exact, seed=s), X.shape[1]) for s in (0, 1))
+    first, other = (dense_flat(train_flat(X, Y, exact, random_state=s), X.shape[1]) for s in (0, 1))
     np.testing.assert_allclose(first, other, atol=1e-3)
 
 

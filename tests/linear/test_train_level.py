@@ -34,9 +34,9 @@ def members():
     return pattern_of(sp.csr_array(rng.random((4, 90)) < share))
 
 
-def trained(data, members, solver=EXACT, *, n_threads=1, **options):
+def trained(data, members, solver=EXACT, *, n_jobs=1, **options):
     job = job_of(data, members, solver, **options)
-    with ThreadTeam(n_threads) as team:
+    with ThreadTeam(n_jobs) as team:
         return train_levels([job], team)[0]
 
 
@@ -73,9 +73,7 @@ def test_a_label_weight_reaches_its_own_child(data, members):
 @pytest.mark.parametrize("loss", ["squared-hinge", "hinge", "logistic"])
 def test_two_threads_train_what_one_does(data, members, loss):
     solver = SolverConfig(loss=loss)
-    assert_same_levels(
-        [trained(data, members, solver)], [trained(data, members, solver, n_threads=2)]
-    )
+    assert_same_levels([trained(data, members, solver)], [trained(data, members, solver, n_jobs=2)])
 
 
 def test_cuts_change_nothing(data, members, monkeypatch):
@@ -106,10 +104,14 @@ def test_some_clusters_alone_are_the_same(data, members):
 
 def test_levels_trained_together_are_the_same_as_alone(data, members):
     seeds = (0, 5, 9)
-    jobs = [job_of(data, members, SolverConfig(), seed=seed) for seed in seeds]
+    jobs = [
+        job_of(data, members, SolverConfig(), random_state=random_state) for random_state in seeds
+    ]
     with ThreadTeam(2) as team:
         together = train_levels(jobs, team)
-    alone = [trained(data, members, SolverConfig(), seed=seed) for seed in seeds]
+    alone = [
+        trained(data, members, SolverConfig(), random_state=random_state) for random_state in seeds
+    ]
     assert_same_levels(together, alone)
 
 

@@ -141,7 +141,7 @@ def test_learning_the_same_again_hardly_changes_anything(parts):
 def test_one_thread_and_two_update_alike(data):
     X, Y = data
     one, two = (
-        XRLinear(**SMALL, n_threads=n).fit(X[:200], Y[:200]).partial_fit(X[200:], Y[200:])
+        XRLinear(**SMALL, n_jobs=n).fit(X[:200], Y[:200]).partial_fit(X[200:], Y[200:])
         for n in (1, 2)
     )
     assert_same_levels(one.levels_, two.levels_)
@@ -168,9 +168,9 @@ def test_partial_fit_checks_rows_and_features(data):
 # --- add_labels
 
 
-def held_out(parts, seed, share=0.05):
+def held_out(parts, random_state, share=0.05):
     """The parts with a random 5 % of labels last, and the number of the others."""
-    order = np.random.default_rng(seed).permutation(parts.Y.shape[1])
+    order = np.random.default_rng(random_state).permutation(parts.Y.shape[1])
     n_old = round((1 - share) * len(order))
     return parts.with_labels(np.r_[np.sort(order[:n_old]), np.sort(order[n_old:])]), n_old
 
@@ -178,8 +178,8 @@ def held_out(parts, seed, share=0.05):
 def test_added_labels_are_as_good_as_trained_from_the_start(parts, fresh):
     """P@1, P@3 and P@5 within one point of a full retrain, mean over eight choices of labels."""
     lost = []
-    for seed in range(8):
-        union, n_old = held_out(parts, seed)
+    for random_state in range(8):
+        union, n_old = held_out(parts, random_state)
         settings = fresh.get_params(deep=False)
         full = type(fresh)(**settings).fit(union.X, union.Y)
         grown = type(fresh)(**settings).fit(union.X, union.Y[:, :n_old])

@@ -51,14 +51,16 @@ def test_it_learns_what_there_is_to_learn(data):
 @pytest.mark.parametrize("negatives", ["sibling", "matched", "both"])
 def test_one_thread_and_two_make_the_same_model(data, weights, negatives):
     given = {**SMALL, "weights": weights, "negatives": negatives}
-    one, two = (XRLinear(**given, n_threads=n).fit(*data) for n in (1, 2))
+    one, two = (XRLinear(**given, n_jobs=n).fit(*data) for n in (1, 2))
     assert one.tree_ == two.tree_
     assert_same_levels(one.levels_, two.levels_)
     assert_same_predictions(one.predict(data[0]), two.predict(data[0]))
 
 
 def test_the_same_seed_makes_the_same_model_and_another_does_not(data):
-    first, again, other = (XRLinear(**SMALL, seed=seed).fit(*data) for seed in (3, 3, 4))
+    first, again, other = (
+        XRLinear(**SMALL, random_state=random_state).fit(*data) for random_state in (3, 3, 4)
+    )
     assert_same_levels(first.levels_, again.levels_)
     assert any(
         not np.array_equal(a.entry_value, b.entry_value)

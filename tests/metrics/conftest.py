@@ -39,8 +39,8 @@ def case():
 def random_case():
     """A maker of random predictions and truth, with short rows and rows without labels."""
 
-    def make(seed, *, n=80, n_labels=15, width=6):
-        rng = np.random.default_rng(seed)
+    def make(random_state, *, n=80, n_labels=15, width=6):
+        rng = np.random.default_rng(random_state)
 
         def rows(longest):
             sizes = rng.integers(0, longest + 1, n)

@@ -33,7 +33,7 @@ def test_recall_by_hand(case):
     assert recall_at_k(case.ranked, case.truth, k=3) == pytest.approx((1 + 1 + 0 + 2 / 3) / 4)
 
 
-def test_ndcg_by_hand_is_normalised_by_the_smaller_of_k_and_the_number_of_labels(case):
+def test_ndcg_by_hand_is_normalized_by_the_smaller_of_k_and_the_number_of_labels(case):
     expected = ((1 + 1 / 2) / (1 + D) + D / 1 + 0 + (1 + 1 / 2) / (1 + D + 1 / 2)) / 4
     assert ndcg_at_k(case.ranked, case.truth, k=3) == pytest.approx(expected)
     assert ndcg_at_k(case.ranked, case.truth, k=1) == pytest.approx(2 / 4)
@@ -112,18 +112,18 @@ def test_a_perfect_ranking_scores_one_where_one_can_be_reached(random_case):
         assert report[name] == pytest.approx(1), name
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_instances_does_not_matter(random_case, seed):
-    made = random_case(seed)
+@pytest.mark.parametrize("random_state", range(3))
+def test_the_order_of_instances_does_not_matter(random_case, random_state):
+    made = random_case(random_state)
     order = made.rng.permutation(len(made.predictions))
     plain = evaluate(made.predictions, made.Y, inverse_propensity=made.weights)
     moved = evaluate(made.predictions[order], made.Y[order], inverse_propensity=made.weights)
     assert moved.values == pytest.approx(plain.values)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_names_of_labels_do_not_matter(random_case, seed):
-    made = random_case(seed)
+@pytest.mark.parametrize("random_state", range(3))
+def test_the_names_of_labels_do_not_matter(random_case, random_state):
+    made = random_case(random_state)
     n_labels = made.Y.shape[1]
     new_id = made.rng.permutation(n_labels)
     labels = np.where(made.predictions.labels < 0, -1, new_id[made.predictions.labels])

@@ -16,7 +16,7 @@ def test_a_sample_equals_evaluating_the_instances_drawn(random_case):
     made = random_case(0)
     n = len(made.predictions)
     terms = at_k_terms(match(made.predictions, made.Y, top_k=5), (1, 5), made.weights)
-    values = bootstrap_values(terms, Resampling(n_resamples=3, seed=8))
+    values = bootstrap_values(terms, Resampling(n_resamples=3, random_state=8))
     rng = np.random.default_rng(8)
     for sample in values:
         rows = rng.integers(0, n, n, np.int32)
@@ -42,8 +42,8 @@ def test_the_width_is_that_of_the_normal_approximation():
 def test_the_seed_decides_and_the_batch_does_not(random_case, monkeypatch):
     made = random_case(1)
 
-    def ends(seed):
-        sampling = Resampling(n_resamples=50, seed=seed)
+    def ends(random_state):
+        sampling = Resampling(n_resamples=50, random_state=random_state)
         return evaluate(made.predictions, made.Y, resampling=sampling).intervals
 
     whole = ends(4)

@@ -50,8 +50,8 @@ def test_values_are_those_of_evaluate_and_swapping_turns_the_sign(random_case):
 
 def test_without_a_difference_p_values_are_spread_evenly(random_case):
     p_values = []
-    for seed in range(60):
-        made = random_case(seed, n=60)
+    for random_state in range(60):
+        made = random_case(random_state, n=60)
         found = compare(
             made.predictions, made.other, made.Y, ks=(5,), resampling=Resampling(n_resamples=99)
         )

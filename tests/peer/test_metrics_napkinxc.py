@@ -53,9 +53,9 @@ print(json.dumps(out))
 """
 
 
-def make_case(seed, *, n=150, n_labels=30, a=0.55, b=1.5):
+def make_case(random_state, *, n=150, n_labels=30, a=0.55, b=1.5):
     """Tied scores, short rows, rows without predictions, and instances without labels."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     scores = np.round(rng.random((n, n_labels)) * (rng.random((n, n_labels)) < 0.3), 1)
     scores[rng.random(n) < 0.1] = 0
     predictions = Predictions.from_csr(sp.csr_array(scores.astype(np.float32)), 12)

@@ -23,9 +23,9 @@ def indicator(rng, n, n_labels, density):
 
 @pytest.mark.parametrize("zero_division", [0.0, 1.0])
 @pytest.mark.parametrize("average", ["micro", "macro", "weighted", "example"])
-@pytest.mark.parametrize("seed", range(3))
-def test_sets(seed, average, zero_division):
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("random_state", range(3))
+def test_sets(random_state, average, zero_division):
+    rng = np.random.default_rng(random_state)
     predictions, truth = indicator(rng, 120, 25, 0.2), indicator(rng, 120, 25, 0.15)
     ours = set_scores(predictions, truth, average=average, zero_division=zero_division)
     theirs = precision_recall_fscore_support(
@@ -38,10 +38,10 @@ def test_sets(seed, average, zero_division):
 
 
 @pytest.mark.parametrize("k", [1, 3, 10])
-@pytest.mark.parametrize("seed", range(3))
-def test_ndcg_without_ties(seed, k):
+@pytest.mark.parametrize("random_state", range(3))
+def test_ndcg_without_ties(random_state, k):
     """scikit-learn averages over the orders of tied scores; without ties the two agree."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     truth = indicator(rng, 100, 20, 0.2)
     scores = rng.permuted(np.tile(np.arange(1.0, 21.0), (100, 1)), axis=1)
     theirs = ndcg_score(truth.toarray(), scores, k=k)

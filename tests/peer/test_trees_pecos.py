@@ -139,7 +139,7 @@ def test_precision_on_titles_of_eu_acts_is_that_of_libpecos(tmp_path, shared_dat
         beam_size=10,
         only_topk=5,
     )
-    ours = [XRLinear(seed=seed).fit(X, training.Y).predict(X_test) for seed in seeds]
+    ours = [XRLinear(random_state=seed).fit(X, training.Y).predict(X_test) for seed in seeds]
     for k in (1, 3, 5):
         expected = [precision_at_k(Predictions.from_csr(p, 5), test.Y, k=k) for p in theirs]
         found = [precision_at_k(p, test.Y, k=k) for p in ours]

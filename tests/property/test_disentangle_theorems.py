@@ -110,7 +110,7 @@ def test_the_cap_holds_and_every_label_is_placed(problem, data):
     assert copies.min() >= 1
     assert copies.max() <= overlap
     assert found.sum(axis=0).max() <= cap
-    placed = random_assignment(current, found, seed=0, max_cluster_size=cap)
+    placed = random_assignment(current, found, random_state=0, max_cluster_size=cap)
     assert placed.sum(axis=0).max() <= cap
     assert np.all(np.diff(placed.indptr) >= 1)
     assert np.all(np.diff(placed.indptr) <= copies)

@@ -23,7 +23,7 @@ def scored(shared_data):
     test = read(source, labels=whole, options=ReadOptions(split="tst"))
     train, validation = split(whole, test_size=0.1)
     features = TfidfFeatures()
-    model = XRLinear(n_threads=2).fit(features.fit_transform(train.texts), train.Y)
+    model = XRLinear(n_jobs=2).fit(features.fit_transform(train.texts), train.Y)
     return [
         (model.predict(features.transform(part.texts), top_k=50), part.Y)
         for part in (validation, test)

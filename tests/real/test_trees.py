@@ -31,7 +31,7 @@ def data(shared_data):
 
 @pytest.fixture(scope="module")
 def model(data):
-    return XRLinear(n_threads=2).fit(*data[:2])
+    return XRLinear(n_jobs=2).fit(*data[:2])
 
 
 def assert_same(left, right):
@@ -41,14 +41,16 @@ def assert_same(left, right):
 
 def test_precision_is_that_of_libpecos(data):
     X, Y, X_test, Y_test = data
-    predictions = [XRLinear(seed=seed).fit(X, Y).predict(X_test) for seed in range(3)]
+    predictions = [
+        XRLinear(random_state=random_state).fit(X, Y).predict(X_test) for random_state in range(3)
+    ]
     for k, expected in LIBPECOS.items():
         found = [100 * precision_at_k(p, Y_test, k=k) for p in predictions]
         assert abs(np.mean(found) - expected) < 0.5
 
 
 def test_one_thread_makes_the_same_model(data, model):
-    alone = XRLinear(n_threads=1).fit(*data[:2])
+    alone = XRLinear(n_jobs=1).fit(*data[:2])
     assert alone.tree_ == model.tree_
     for a, b in zip(alone.levels_, model.levels_, strict=True):
         for name, array in vars(a).items():

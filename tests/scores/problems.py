@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from multitudes.types import Predictions
 
 
-def drawn(seed: int, n: int = 400, width: int = 8, n_labels: int = 30, distort=lambda p: p):
+def drawn(random_state: int, n: int = 400, width: int = 8, n_labels: int = 30, distort=lambda p: p):
     """(predictions, truth, probabilities): labels are true with the probabilities, independently.
 
     Scores are `distort` (rising) of the probabilities.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     p = -np.sort(-(rng.random((n, width)) ** 2), axis=1)
     labels = np.array([rng.permutation(n_labels)[:width] for _ in range(n)], np.int32)
     is_true = rng.random((n, width)) < p
@@ -25,9 +25,9 @@ def drawn(seed: int, n: int = 400, width: int = 8, n_labels: int = 30, distort=l
     return Predictions(labels, distort(p).astype(np.float32), n_labels), truth, p
 
 
-def partly_labelled(seed: int, n: int = 1000, width: int = 20, n_labels: int = 30):
+def partly_labeled(random_state: int, n: int = 1000, width: int = 20, n_labels: int = 30):
     """(predictions, truth): a quarter of the instances have nothing but hopeless labels."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     sizes = np.where(rng.random(n) < 0.25, 0, rng.integers(1, 4, n))
     p = np.where(np.arange(width) < sizes[:, None], 0.98, 0.002)
     labels = np.array([rng.permutation(n_labels)[:width] for _ in range(n)], np.int32)

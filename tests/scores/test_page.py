@@ -19,7 +19,7 @@ WITH_TAGGER, WITHOUT = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 
 @pytest.fixture
 def parts():
-    rest, test = split(catalogue(900, n_labels=40, seed=2).dataset, test_size=200)
+    rest, test = split(catalogue(900, n_labels=40, random_state=2).dataset, test_size=200)
     return (*split(rest, test_size=200), test)
 
 
@@ -33,7 +33,7 @@ def test_the_tagger_is_calibrated_and_saved(parts, tmp_path, monkeypatch):
 def test_the_parts_work_on_predictions(parts):
     train, validation, test = parts
     features = TfidfFeatures()
-    model = XRLinear(n_threads=1).fit(features.fit_transform(train.texts), train.Y)
+    model = XRLinear(n_jobs=1).fit(features.fit_transform(train.texts), train.Y)
     names = {
         "model": model,
         "X_val": features.transform(validation.texts),

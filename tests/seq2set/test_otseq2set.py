@@ -158,7 +158,8 @@ def test_saved_and_loaded(data, fitted, tmp_path):
 def test_the_same_seed_the_same_model_and_another_seed_another(data):
     short = dataclasses.replace(QUICK, epochs=2)
     one, two, other = (
-        made(training=short, seed=seed).fit(*data).predict(data[0]) for seed in (1, 1, 2)
+        made(training=short, random_state=random_state).fit(*data).predict(data[0])
+        for random_state in (1, 1, 2)
     )
     np.testing.assert_array_equal(one.scores, two.scores)
     assert not np.array_equal(one.scores, other.scores)
@@ -341,10 +342,10 @@ def test_unknown_preset():
 
 
 def test_another_seed_of_the_training_is_refused():
-    training = Seq2SetTraining(seed=5)
-    with pytest.raises(ConfigError, match="training.seed is 5, but the model's own seed is 0"):
+    training = Seq2SetTraining(random_state=5)
+    with pytest.raises(ConfigError, match="training.random_state is 5, but the model's own is 0"):
         OTSeq2Set(training=training).fit(["a cat"], sp.csr_array([[1]]))
-    assert OTSeq2Set(training=training, seed=5)._config().training.seed == 5
+    assert OTSeq2Set(training=training, random_state=5)._config().training.random_state == 5
 
 
 def test_training_takes_settings_and_no_dict():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from multitudes.encoder.sampling.prefetch import prefetched
+from multitudes.deep.prefetch import prefetched
 from multitudes.errors import TrainingError
 from multitudes.seq2set import graph_capture
 from multitudes.seq2set.graph_capture import CapturedGradients
@@ -36,7 +36,7 @@ def batch(number=0, *, device="cpu", n_steps=3):
     for row in targets:
         count = rng.integers(1, n_steps + 1)
         row[:count] = rng.choice(N_LABELS, count, replace=False)
-    words = word_batch(token_rows(lengths, seed=number), round_up_to=8, device=device)
+    words = word_batch(token_rows(lengths, random_state=number), round_up_to=8, device=device)
     return TrainingBatch(words, on_device(targets, device))
 
 
@@ -226,11 +226,11 @@ def test_graphs_learn_as_plain_steps_do_on_a_gpu():
     ends = []
     for step in pair_on_a_gpu("sequence"):
         net = step.terms.network
-        optimiser = torch.optim.AdamW(net.parameters(), lr=1e-2, weight_decay=0.0)
+        optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2, weight_decay=0.0)
         for number in range(12):
             step(batch(number % 4, device="cuda"))["loss"].backward()
-            optimiser.step()
-            optimiser.zero_grad()
+            optimizer.step()
+            optimizer.zero_grad()
         ends.append(
             [float(step(batch(number, device="cuda"))["loss"].detach()) for number in range(4)]
         )

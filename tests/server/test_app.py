@@ -19,7 +19,7 @@ TEXTS = ["a leather belt", "a silver spoon"]
 
 @pytest.fixture(scope="module")
 def tagger():
-    shop = catalogue(900, n_labels=30, seed=1).dataset
+    shop = catalogue(900, n_labels=30, random_state=1).dataset
     return Tagger("xr-linear").fit_dataset(shop[:600]).calibrate(shop[600:])
 
 
@@ -133,7 +133,7 @@ def test_an_unknown_label_is_named(client):
 
 
 def test_probabilities_need_calibrating():
-    shop = catalogue(200, n_labels=10, seed=2).dataset
+    shop = catalogue(200, n_labels=10, random_state=2).dataset
     client = TestClient(make_app(Tagger("xr-linear").fit_dataset(shop)))
     assert client.get("/model").json()["has_sets"] is False
     for texts in (["x"], []):

@@ -14,10 +14,12 @@ from multitudes.types import Predictions
 
 
 class Centroids(BaseEstimator):
-    def __init__(self, *, power: float = 1.0, seed: int = 0, n_threads: int | None = None) -> None:
+    def __init__(
+        self, *, power: float = 1.0, random_state: int = 0, n_jobs: int | None = None
+    ) -> None:
         self.power = power
-        self.seed = seed
-        self.n_threads = n_threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, Y: Any) -> Self:
         means = np.asarray((sp.csr_array(Y).T @ X).todense(), np.float32)

@@ -22,21 +22,23 @@ from multitudes.tagger.group_settings import describe_group_settings
 
 @pytest.fixture(scope="module")
 def parts():
-    return split(catalogue(2_000, n_labels=200, seed=1).dataset, test_size=0.2, seed=1)
+    return split(
+        catalogue(2_000, n_labels=200, random_state=1).dataset, test_size=0.2, random_state=1
+    )
 
 
 @pytest.fixture(scope="module")
 def grouped(parts):
-    return grouped_dataset(parts[0], random_groups(len(parts[0]), 3, seed=0))
+    return grouped_dataset(parts[0], random_groups(len(parts[0]), 3, random_state=0))
 
 
 @pytest.fixture(scope="module")
 def tagger(grouped):
-    return Tagger("xr-linear", seed=3, n_threads=1).fit_dataset(grouped)
+    return Tagger("xr-linear", random_state=3, n_jobs=1).fit_dataset(grouped)
 
 
 def test_it_learns_nearly_as_well_as_from_instances(tagger, parts):
-    direct = Tagger("xr-linear", seed=3).fit_dataset(parts[0])
+    direct = Tagger("xr-linear", random_state=3).fit_dataset(parts[0])
     assert evaluate_on(tagger, parts[1])["P@1"] > evaluate_on(direct, parts[1])["P@1"] - 0.15
     assert evaluate_on(tagger, parts[1])["P@1"] > 0.5
 
@@ -60,7 +62,7 @@ def test_it_comes_back_from_disk(tagger, parts, tmp_path):
 
 def test_known_labels_are_compared_and_not_learned_from(tagger, parts, grouped):
     known = dataclasses.replace(grouped, Y=parts[0].Y)
-    compared = Tagger("xr-linear", seed=3, n_threads=1).fit_dataset(known, from_groups=True)
+    compared = Tagger("xr-linear", random_state=3, n_jobs=1).fit_dataset(known, from_groups=True)
     texts = parts[1].texts[:50]
     assert compared.predict(texts) == tagger.predict(texts)
     report = compared.group_report_
@@ -70,21 +72,21 @@ def test_known_labels_are_compared_and_not_learned_from(tagger, parts, grouped):
 
 def test_instances_with_labels_are_learned_from_directly_unless_asked(parts, grouped):
     known = dataclasses.replace(grouped, Y=parts[0].Y)
-    tagger = Tagger("xr-linear", seed=3).fit_dataset(known)
-    direct = Tagger("xr-linear", seed=3).fit_dataset(parts[0])
+    tagger = Tagger("xr-linear", random_state=3).fit_dataset(known)
+    direct = Tagger("xr-linear", random_state=3).fit_dataset(parts[0])
     assert tagger.group_report_ is None
     assert tagger.predict(parts[1].texts[:20]) == direct.predict(parts[1].texts[:20])
 
 
 def test_settings_reach_eagle_and_the_model_inside(grouped):
     settings = {"groups.n_steps": 0, "max_leaf_size": 20, "overlap": 2, "rounds": 1}
-    tagger = Tagger("xr-linear", settings=settings, seed=3)
+    tagger = Tagger("xr-linear", settings=settings, random_state=3)
     tagger.check()
     tagger.fit_dataset(grouped)
     assert isinstance(tagger.model_, Disentangled)
     assert tagger.model_.model.max_leaf_size == 20
     assert tagger.senses(tagger.labels_[0])
-    plain = Tagger("xr-linear", settings={**settings, "groups.n_steps": 20}, seed=3)
+    plain = Tagger("xr-linear", settings={**settings, "groups.n_steps": 20}, random_state=3)
     assert plain.fit_dataset(grouped).predict(grouped.texts) != tagger.predict(grouped.texts)
 
 
@@ -92,7 +94,7 @@ def test_every_setting_is_described():
     rows = describe_group_settings()
     names = [name for name, _, _ in rows]
     assert {"groups.n_steps", "groups.step", "groups.rounds"} <= set(names)
-    assert not {"groups.model", "groups.seed", "groups.n_threads"} & set(names)
+    assert not {"groups.model", "groups.random_state", "groups.n_jobs"} & set(names)
     assert [name for name, _, sentence in rows if not sentence] == []
     values = {name: value for name, value, _ in rows}
     assert (values["groups.n_steps"], values["groups.contrast"]) == ("auto", True)
@@ -115,9 +117,9 @@ def test_lists_and_a_mapping(parts, grouped):
         row = grouped.group_labels[[g]].tocoo()
         ids = np.repeat(row.coords[1], row.data.astype(int)).tolist()
         labels[str(g)] = [grouped.label_names[label] for label in ids]
-    listed = Tagger("xr-linear", seed=3).fit_groups(grouped.texts, groups, labels)
+    listed = Tagger("xr-linear", random_state=3).fit_groups(grouped.texts, groups, labels)
     same_order = relabel(grouped, LabelSpace(sorted({n for row in labels.values() for n in row})))
-    other = Tagger("xr-linear", seed=3).fit_dataset(same_order)
+    other = Tagger("xr-linear", random_state=3).fit_dataset(same_order)
     assert listed.labels_ == other.labels_
     assert listed.predict(parts[1].texts) == other.predict(parts[1].texts)
 
@@ -143,7 +145,7 @@ def test_a_given_estimator_is_wrapped_once(grouped, given):
 def test_mixed_data_learns_from_both(parts):
     train = parts[0]
     half = len(train) // 2
-    groups = random_groups(len(train), 3, seed=0).tolil()
+    groups = random_groups(len(train), 3, random_state=0).tolil()
     groups[half:] = 0  # the second half has labels of its own
     groups = sp.csr_array(groups)
     grouped = grouped_dataset(train, groups)
@@ -151,8 +153,8 @@ def test_mixed_data_learns_from_both(parts):
     Y[:half] = 0
     mixed = dataclasses.replace(grouped, Y=sp.csr_array(Y))
     tagger = Tagger("xr-linear").fit_dataset(mixed, from_groups=True)
-    labelled = int((np.diff(mixed.Y.indptr) > 0).sum())
-    assert tagger.group_report_.counts.groups == groups.shape[1] + labelled
+    labeled = int((np.diff(mixed.Y.indptr) > 0).sum())
+    assert tagger.group_report_.counts.groups == groups.shape[1] + labeled
     assert tagger.group_report_.n_known == 0
     assert evaluate_on(tagger, parts[1])["P@1"] > 0.5
 

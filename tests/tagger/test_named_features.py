@@ -61,14 +61,14 @@ def test_words_beside_an_encoder(folder, tmp_path):
         "xr-linear",
         features=f"tfidf,encoder:{folder}",
         settings=settings,
-        n_threads=1,
+        n_jobs=1,
         device="cpu",
     )
     tagger.check()
     tagger.fit_dataset(topical(60))
     words, encoder = tagger.features_.blocks_
     assert words.min_df == 2
-    assert words.n_threads == 1
+    assert words.n_jobs == 1
     assert encoder.backbone_.config.max_length == 8
     assert encoder.device == "cpu"
     assert tagger.features_.weights == (1, 0.5)

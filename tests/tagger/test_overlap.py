@@ -17,21 +17,23 @@ SMALL = {"overlap": 2, "max_leaf_size": 20}
 
 @pytest.fixture(scope="module")
 def parts():
-    return split(catalogue(2_000, n_labels=200, seed=1).dataset, test_size=0.2, seed=1)
+    return split(
+        catalogue(2_000, n_labels=200, random_state=1).dataset, test_size=0.2, random_state=1
+    )
 
 
 @pytest.fixture(scope="module", params=["xr-linear", "parabel"])
 def tagger(request, parts):
     return Tagger(
-        request.param, settings={**SMALL, "merge": "max"}, seed=3, n_threads=1
+        request.param, settings={**SMALL, "merge": "max"}, random_state=3, n_jobs=1
     ).fit_dataset(parts[0])
 
 
 def test_the_model_is_wrapped_and_every_setting_arrives(tagger):
     model = tagger.model_
     assert isinstance(model, Disentangled)
-    assert (model.overlap, model.merge, model.seed) == (2, "max", 3)
-    assert (model.model.max_leaf_size, model.model.seed, model.model.n_threads) == (20, 3, 1)
+    assert (model.overlap, model.merge, model.random_state) == (2, "max", 3)
+    assert (model.model.max_leaf_size, model.model.random_state, model.model.n_jobs) == (20, 3, 1)
     assert type(model.model) is {"xr-linear": XRLinear, "parabel": Parabel}[tagger.model]
     for part in model.models_:
         assert part.tree_.n_slots > part.tree_.n_labels

@@ -23,7 +23,7 @@ from .tiny_encoder import tiny, topical
 @pytest.fixture(scope="module")
 def parts() -> tuple[Dataset, Dataset, Dataset]:
     """Training, validation and test texts of a small shop."""
-    rest, test = split(catalogue(1500, n_labels=60, seed=3).dataset, test_size=300)
+    rest, test = split(catalogue(1500, n_labels=60, random_state=3).dataset, test_size=300)
     train, validation = split(rest, test_size=300)
     return train, validation, test
 
@@ -31,7 +31,7 @@ def parts() -> tuple[Dataset, Dataset, Dataset]:
 @pytest.fixture(scope="module")
 def tagger(parts) -> Tagger:
     train, validation, _ = parts
-    return Tagger("xr-linear", n_threads=1).fit_dataset(train).calibrate(validation)
+    return Tagger("xr-linear", n_jobs=1).fit_dataset(train).calibrate(validation)
 
 
 def test_probabilities_come_in_the_order_of_predict(tagger, parts):

@@ -18,7 +18,7 @@ SETTINGS = {"overlap": 2, "match_width": 1}
 
 @pytest.fixture(scope="module")
 def shop():
-    return catalogue(20_000, n_labels=1500, seed=1).dataset
+    return catalogue(20_000, n_labels=1500, random_state=1).dataset
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ TEXTS = ["Oak writing desk with three drawers", ""]
 
 @pytest.fixture(scope="module")
 def data():
-    return catalogue(n_instances=160, n_labels=12, seed=0).dataset
+    return catalogue(n_instances=160, n_labels=12, random_state=0).dataset
 
 
 @pytest.mark.parametrize("name", ["otseq2set", "mlc2seq"])

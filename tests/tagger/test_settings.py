@@ -72,10 +72,10 @@ class Machine(BaseEstimator):
         engine: EngineConfig | None = None,
         matrix: np.ndarray | None = None,
         limit: int | None = None,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         self.width, self.engine, self.matrix = width, engine, matrix
-        self.limit, self.seed = limit, seed
+        self.limit, self.random_state = limit, random_state
 
 
 def test_settings_are_described_where_they_are_declared():
@@ -89,7 +89,7 @@ def test_settings_are_described_where_they_are_declared():
     ]
     sentences = {name: doc for name, _, doc in rows}
     assert "texts" in sentences["features.min_df"]
-    assert "features.n_threads" not in sentences
+    assert "features.n_jobs" not in sentences
 
 
 def test_fields_of_a_config_parameter_are_settings():

@@ -95,9 +95,9 @@ def test_rows_of_x_are_scaled_to_length_one_unless_told_otherwise():
 
 
 def test_clone_and_get_params_work():
-    tagger = Tagger(Centroids(power=2.0), settings={"features.min_df": 2}, seed=3)
+    tagger = Tagger(Centroids(power=2.0), settings={"features.min_df": 2}, random_state=3)
     copy = clone(tagger)
-    assert copy.get_params()["seed"] == 3
+    assert copy.get_params()["random_state"] == 3
     assert copy.model.power == 2.0
     assert not hasattr(copy, "model_")
 
@@ -111,9 +111,9 @@ def test_given_estimators_are_left_unfitted():
 
 def test_settings_reach_model_and_features():
     settings = {"power": 2.0, "features.word_ngrams": [1, 2]}
-    tagger = Tagger(Centroids(), settings=settings, n_threads=1).fit(TEXTS, LABELS)
+    tagger = Tagger(Centroids(), settings=settings, n_jobs=1).fit(TEXTS, LABELS)
     assert tagger.model_.power == 2.0
-    assert tagger.model_.n_threads == tagger.features_.n_threads == 1
+    assert tagger.model_.n_jobs == tagger.features_.n_jobs == 1
     assert tagger.features_.word_ngrams == (1, 2)
     assert "red apple" in tagger.features_.feature_names
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.data import Dataset
+from multitudes.deep.training import TrainingConfig
 from multitudes.encoder import LossConfig, Prime, SamplerConfig
 from multitudes.errors import ConfigError, DataError, StoreError
 from multitudes.groups import Eagle
@@ -15,7 +16,6 @@ from multitudes.groups.making import random_groups
 from multitudes.tagger import Tagger, evaluate_on, predict_batches
 from multitudes.tagger.assembly import assemble
 from multitudes.tagger.learning import clear_checkpoint
-from multitudes.training import TrainingConfig
 
 from .tiny_encoder import SETTINGS, TOPICS, Reader, tiny, topical
 
@@ -71,14 +71,14 @@ def tagger_setting(name):
     ],
 )
 def test_one_field_of_a_preset_leaves_the_others_alone(preset, setting, expected):
-    wishes = Tagger(preset, settings={setting: 8, "loss.gamma_min": 0.2}, seed=7)._wishes()
+    wishes = Tagger(preset, settings={setting: 8, "loss.gamma_min": 0.2}, random_state=7)._wishes()
     model, features, _ = assemble(wishes, topical(5), from_groups=False)
     assert features is None
     assert model.sampler.cluster_size == 8
     assert {name: getattr(model.sampler, name) for name in expected} == expected
     assert model.loss.gamma_min == 0.2
     assert model.loss.kind == ("softmax" if preset == "dpr" else LossConfig().kind)
-    assert model.seed == 7
+    assert model.random_state == 7
 
 
 def test_filter_pairs_are_left_out_and_rows_stay_full(tagger):
@@ -141,7 +141,7 @@ def test_what_an_encoder_cannot_do(tagger):
 
 
 def test_groups_teach_an_encoder():
-    grouped = grouped_dataset(topical(60), random_groups(60, 2, seed=0))
+    grouped = grouped_dataset(topical(60), random_groups(60, 2, random_state=0))
     tagger = tiny(**{"training.epochs": 12}).fit_dataset(grouped)
     assert isinstance(tagger.model_, Prime)
     assert tagger.choice_.endswith("taught by groups")
@@ -227,7 +227,7 @@ def test_a_checkpoint_that_is_a_file_is_refused_before_the_work(model, tmp_path)
 
 @pytest.mark.parametrize("model", [Reader(), Eagle(Reader())])
 def test_groups_hand_over_texts_and_label_texts(model):
-    grouped = grouped_dataset(topical(10), random_groups(10, 2, seed=0))
+    grouped = grouped_dataset(topical(10), random_groups(10, 2, random_state=0))
     found = given(Tagger(model).fit_dataset(grouped))
     assert found["texts"] == list(grouped.texts)
     assert found["label_texts"] == grouped.label_names
@@ -235,7 +235,7 @@ def test_groups_hand_over_texts_and_label_texts(model):
 
 
 def test_rounds_and_a_checkpoint_do_not_go_together(tmp_path):
-    grouped = grouped_dataset(topical(10), random_groups(10, 2, seed=0))
+    grouped = grouped_dataset(topical(10), random_groups(10, 2, random_state=0))
     with pytest.raises(ConfigError, match="groups.rounds=2 trains many models"):
         Tagger(Reader(), settings={"groups.rounds": 2}).fit_dataset(grouped, checkpoint=tmp_path)
 
@@ -259,8 +259,8 @@ def test_what_does_not_go_with_an_encoder():
         Tagger("prime", settings={"training.epoch": 2}).check()
     with pytest.raises(ConfigError, match="no setting 'epochs': .* or 'training.epochs'"):
         Tagger("prime", settings={"epochs": 2}).check()
-    with pytest.raises(ConfigError, match="no setting 'training.seed'"):
-        Tagger("prime", settings={"training.seed": 2}).check()
+    with pytest.raises(ConfigError, match="no setting 'training.random_state'"):
+        Tagger("prime", settings={"training.random_state": 2}).check()
 
 
 def test_features_are_no_texts():

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from multitudes.deep.training import EpochRecord, History
 from multitudes.tagger.training_notes import training_notes
-from multitudes.training import EpochRecord, History
 
 
 def test_the_epoch_that_was_kept_and_what_was_lost():

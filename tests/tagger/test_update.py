@@ -18,7 +18,7 @@ OVER_FEATURES = sorted(name for name, one in PRESETS.items() if one.reads == "fe
 @pytest.fixture(scope="module")
 def shop():
     """Texts and label names of 1,500 catalogue lines."""
-    made = catalogue(1_500, n_labels=60, seed=2).dataset
+    made = catalogue(1_500, n_labels=60, random_state=2).dataset
     names = made.label_names
     lists = [
         [names[label] for label in made.Y.indices[start:stop]]

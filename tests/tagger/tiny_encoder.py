@@ -47,14 +47,14 @@ def topical(n: int, *, start: int = 0) -> Dataset:
 
 def tiny(model: Any = "prime-lite", **changes: Any) -> Tagger:
     """An unfitted tagger that fits in seconds."""
-    return Tagger(model, settings={**SETTINGS, **changes}, device="cpu", n_threads=1)
+    return Tagger(model, settings={**SETTINGS, **changes}, device="cpu", n_jobs=1)
 
 
 class Reader(BaseEstimator):
     """A model over texts that learns nothing but what it was given."""
 
-    def __init__(self, seed: int = 0) -> None:
-        self.seed = seed
+    def __init__(self, random_state: int = 0) -> None:
+        self.random_state = random_state
 
     def fit(self, X: Any, Y: Any, *, label_texts=None, validation=None, checkpoint=None) -> Self:
         self.given_ = {

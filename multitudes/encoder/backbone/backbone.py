@@ -10,13 +10,13 @@ from typing import Any, Self
 import torch
 from torch import nn
 
+from multitudes.deep.texts.tokenizing import Tokenized, tokenize
+from multitudes.deep.texts.tokens import PackedTokens, TokenRows
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.encoding import Precision, encode
 from multitudes.encoder.backbone.pooling import pooled
 from multitudes.encoder.backbone.saving import backbone_state, read_backbone_folder
 from multitudes.encoder.packed.packed_bert import packed_bert_forward, supports_packed
-from multitudes.encoder.texts.tokenizing import Tokenized, tokenize
-from multitudes.encoder.texts.tokens import PackedTokens, TokenRows
 from multitudes.errors import ConfigError
 from multitudes.store.state import State
 from multitudes.types import FloatArray
@@ -90,7 +90,7 @@ class Backbone(nn.Module):
         Returns
         -------
         float32 tensor (n_texts, d)
-            L2-normalised.
+            L2-normalized.
         """
         if self.runs_packed():
             states = packed_bert_forward(self.model, tokens, compiled=self.config.compile)

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import torch
 
-from multitudes.encoder.out_of_memory import explain_out_of_memory
-from multitudes.encoder.texts.tokens import TokenRows, pack
+from multitudes.deep.out_of_memory import explain_out_of_memory
+from multitudes.deep.texts.tokens import TokenRows, pack
 from multitudes.errors import ConfigError
 from multitudes.progress import track
 from multitudes.types import FloatArray, IntArray
@@ -27,7 +27,7 @@ def encode(
     precision: Precision = "float32",
     progress: str = "Encoding",
 ) -> FloatArray:
-    """Embeddings of tokenised texts, without gradients or dropout.
+    """Embeddings of tokenized texts, without gradients or dropout.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def encode(
     Returns
     -------
     float32 array (n_texts, d)
-        L2-normalised, in the order of `rows`.
+        L2-normalized, in the order of `rows`.
     """
     if batch_size < 1:
         raise ConfigError(f"batch_size must be >= 1, got {batch_size!r}")

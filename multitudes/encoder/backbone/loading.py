@@ -21,7 +21,7 @@ _NOT_FILES = ["onnx/*", "openvino/*"]
 
 
 def load_backbone(
-    config: BackboneConfig, *, texts: Iterable[str] | None = None, seed: int = 0
+    config: BackboneConfig, *, texts: Iterable[str] | None = None, random_state: int = 0
 ) -> Backbone:
     """The encoder that `config.name` stands for, on the CPU, in float32.
 
@@ -30,7 +30,7 @@ def load_backbone(
     config : BackboneConfig
     texts : iterable of str, optional
         Texts of instances and labels. Only ``"scratch"`` needs them, to learn its tokenizer.
-    seed : int
+    random_state : int
         Of the weights of ``"scratch"``.
 
     Raises
@@ -42,7 +42,7 @@ def load_backbone(
     """
     require("transformers", extra="deep")
     if config.name == "scratch":
-        return _from_scratch(config, texts, seed)
+        return _from_scratch(config, texts, random_state)
     folder = minilm_folder() if config.name == "minilm" else find_encoder(config.name)
     model, tokenizer, pooling = read_encoder(folder)
     config = dataclasses.replace(config, pooling=_chosen_pooling(config, pooling))
@@ -50,14 +50,16 @@ def load_backbone(
     return Backbone(model, tokenizer, config)
 
 
-def _from_scratch(config: BackboneConfig, texts: Iterable[str] | None, seed: int) -> Backbone:
+def _from_scratch(
+    config: BackboneConfig, texts: Iterable[str] | None, random_state: int
+) -> Backbone:
     if texts is None:
         raise DataError(
             "the 'scratch' encoder learns its tokenizer from your texts, but there are none: "
             "pass texts, or choose a pretrained encoder such as 'minilm'"
         )
     tokenizer = scratch_tokenizer(texts, vocabulary_size=config.scratch_vocabulary)
-    model = scratch_model(config, vocabulary_size=len(tokenizer), seed=seed)
+    model = scratch_model(config, vocabulary_size=len(tokenizer), random_state=random_state)
     pooling = "mean" if config.pooling == "auto" else config.pooling
     return Backbone(model, tokenizer, dataclasses.replace(config, pooling=pooling))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from multitudes.encoder.device.triton_support import runs_triton
-from multitudes.encoder.texts.tokens import PackedTokens
+from multitudes.deep.ops.triton_support import runs_triton
+from multitudes.deep.texts.tokens import PackedTokens
 
 
 def pooled(states: torch.Tensor, tokens: PackedTokens, how: str) -> torch.Tensor:
-    """L2-normalised float32 embeddings (n_texts, d) of token states (n_tokens, d).
+    """L2-normalized float32 embeddings (n_texts, d) of token states (n_tokens, d).
 
     ``"mean"`` averages a text's tokens, special ones included; ``"cls"`` takes its first.
     """
@@ -18,7 +18,7 @@ def pooled(states: torch.Tensor, tokens: PackedTokens, how: str) -> torch.Tensor
         vectors = states[tokens.offsets[:-1].long()].float()  # (n_texts, d)
     elif runs_triton(states.device, "pooling") and not torch.compiler.is_compiling():
         # Imported here: Triton exists only beside a CUDA build of torch.
-        from multitudes.encoder.device.pooling import unit_means
+        from multitudes.deep.ops.pooling import unit_means
 
         return unit_means(states, tokens.offsets)
     else:

@@ -44,8 +44,8 @@ def scratch_tokenizer(texts: Iterable[str], *, vocabulary_size: int) -> Any:
     return wrap(tokenizer_object=backend, **SPECIAL_TOKENS)
 
 
-def scratch_model(config: BackboneConfig, *, vocabulary_size: int, seed: int) -> Any:
-    """A BERT of the size in the settings, with weights drawn from `seed`."""
+def scratch_model(config: BackboneConfig, *, vocabulary_size: int, random_state: int) -> Any:
+    """A BERT of the size in the settings, with weights drawn from `random_state`."""
     import torch
     from transformers import BertConfig, BertModel
 
@@ -62,5 +62,5 @@ def scratch_model(config: BackboneConfig, *, vocabulary_size: int, seed: int) ->
         max_position_embeddings=max(config.max_length, config.label_max_length, 64),
     )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(random_state)
         return build(shape)

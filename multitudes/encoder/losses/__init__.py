@@ -3,7 +3,7 @@
 from multitudes.encoder.losses.dynamic_margin import dynamic_margin_loss
 from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.losses.multi_objective import multi_objective_loss
-from multitudes.encoder.losses.regulariser import prototype_regulariser
+from multitudes.encoder.losses.regularizer import prototype_regularizer
 from multitudes.encoder.losses.softmax import softmax_loss
 from multitudes.encoder.losses.targets import Targets, make_targets
 from multitudes.encoder.losses.triplet import triplet_loss
@@ -14,7 +14,7 @@ __all__ = [
     "dynamic_margin_loss",
     "make_targets",
     "multi_objective_loss",
-    "prototype_regulariser",
+    "prototype_regularizer",
     "softmax_loss",
     "triplet_loss",
 ]

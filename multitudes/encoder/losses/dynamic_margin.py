@@ -1,8 +1,8 @@
 """Triplet loss with a clipped dynamic margin: PRIME's default.
 
-What it optimises
+What it optimizes
     ``max(0, s_n - s_p + margin)`` with ``margin = clamp(|s_p - s_n|, gamma_min, gamma_max)``, kept
-    out of the gradient. A negative that is ahead is penalised twice as much as it is ahead, within
+    out of the gradient. A negative that is ahead is penalized twice as much as it is ahead, within
     bounds; a positive that is ahead by gamma_min is left alone.
 Inputs
     ``similarity`` float (r, c); ``positives`` int64 (r, p) columns, -1 for absent; ``known`` bool

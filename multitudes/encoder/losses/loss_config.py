@@ -45,10 +45,10 @@ class LossConfig(Config):
     query_to_prototype: bool = setting(True, "Term: instances find their labels' prototypes.")
     query_to_label: bool = setting(True, "Term: instances find their labels' texts.")
     label_to_query: bool = setting(True, "Term: labels' texts find their instances.")
-    regulariser_weight: float = setting(
+    regularizer_weight: float = setting(
         0.1, "Weight of the term that wants prototypes to do better than texts.", at_least=0
     )
-    regulariser_margin: float = setting(0.1, "By how much better.", at_least=0, at_most=2)
+    regularizer_margin: float = setting(0.1, "By how much better.", at_least=0, at_most=2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,5 +60,5 @@ class LossConfig(Config):
         if not (self.query_to_prototype or self.query_to_label or self.label_to_query):
             raise ConfigError(
                 "LossConfig has no term: switch on query_to_prototype, query_to_label or "
-                "label_to_query (the regulariser alone teaches nothing)"
+                "label_to_query (the regularizer alone teaches nothing)"
             )

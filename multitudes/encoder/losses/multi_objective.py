@@ -1,23 +1,23 @@
 """All terms of PRIME's loss, each of which can be switched off.
 
-What it optimises
+What it optimizes
     loss(instance, prototype) + loss(instance, label text) + loss(label text, instance)
-    + regulariser_weight * regulariser, where loss is the one that `LossConfig` names.
+    + regularizer_weight * regularizer, where loss is the one that `LossConfig` names.
 Inputs
     ``instances`` float (b, d), ``texts`` (m, d) and ``prototypes`` (m, d), rows of unit length;
     ``targets``, see `make_targets`.
 Reference
     PRIME, Eq. 5; its terms are taken away one by one in Table 6.
 Relation to siblings
-    Puts together `triplet`, `dynamic_margin` or `softmax` with `regulariser`. The second and third
-    term share one similarity matrix, the regulariser and the first term their hard negatives.
+    Puts together `triplet`, `dynamic_margin` or `softmax` with `regularizer`. The second and third
+    term share one similarity matrix, the regularizer and the first term their hard negatives.
 Example
     >>> import torch
     >>> from multitudes.encoder.losses.targets import make_targets
     >>> both = torch.arange(4)
-    >>> targets = make_targets(both[:, None], both, both, n_labels=4, seed=0)
+    >>> targets = make_targets(both[:, None], both, both, n_labels=4, random_state=0)
     >>> terms = multi_objective_loss(torch.eye(4), torch.eye(4), torch.eye(4), targets)
-    >>> round(terms["query_to_label"].item(), 3), round(terms["regulariser"].item(), 3)
+    >>> round(terms["query_to_label"].item(), 3), round(terms["regularizer"].item(), 3)
     (0.0, 0.1)
     >>> round(terms["loss"].item(), 3)
     0.01
@@ -28,11 +28,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
 from multitudes.encoder.losses.dynamic_margin import dynamic_hinge, literal_hinge
 from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.losses.mining import Triplets, mine_triplets
-from multitudes.encoder.losses.regulariser import compare_spaces
+from multitudes.encoder.losses.regularizer import compare_spaces
 from multitudes.encoder.losses.softmax import softmax_loss
 from multitudes.encoder.losses.targets import Targets
 from multitudes.encoder.losses.triplet import fixed_hinge
@@ -60,12 +60,12 @@ def multi_objective_loss(
     with torch.autocast(instances.device.type, enabled=False):
         if config.query_to_prototype:
             to_prototypes = _similarity(instances, prototypes)  # (b, m)
-            if config.kind == "triplet" or config.regulariser_weight:
+            if config.kind == "triplet" or config.regularizer_weight:
                 triplets = mine_triplets(
                     to_prototypes, positives, known, n_negatives=config.n_negatives
                 )
             terms["query_to_prototype"] = _loss(to_prototypes, positives, known, config, triplets)
-        if config.query_to_label or config.label_to_query or config.regulariser_weight:
+        if config.query_to_label or config.label_to_query or config.regularizer_weight:
             to_texts = _similarity(instances, texts)  # (b, m)
         if config.query_to_label:
             terms["query_to_label"] = _loss(to_texts, positives, known, config)
@@ -74,9 +74,9 @@ def multi_objective_loss(
             turned, known_turned = to_texts.T.contiguous(), known.T.contiguous()  # (m, b) each
             terms["label_to_query"] = _loss(turned, targets.label_positives, known_turned, config)
         total = torch.stack(list(terms.values())).sum()  # ()
-        if triplets is not None and config.regulariser_weight:
-            terms["regulariser"] = _regulariser(triplets, triplets.within(to_texts), config)
-            total = total + config.regulariser_weight * terms["regulariser"]
+        if triplets is not None and config.regularizer_weight:
+            terms["regularizer"] = _regularizer(triplets, triplets.within(to_texts), config)
+            total = total + config.regularizer_weight * terms["regularizer"]
     return {**terms, "loss": total}
 
 
@@ -100,20 +100,20 @@ def _loss(
         triplets = mine_triplets(similarity, positives, known, n_negatives=config.n_negatives)
     if config.margin != "literal" and _in_triton(triplets, "triplets"):
         # Imported here: Triton exists only beside a CUDA build of torch.
-        from multitudes.encoder.device.triplets import device_triplet_loss
+        from multitudes.deep.ops.triplets import device_triplet_loss
 
         return device_triplet_loss(triplets, config)
     hinge = HINGES[config.margin]
     return batch_loss(hinge(*triplets.pairs, config), triplets, config)
 
 
-def _regulariser(prototypes: Triplets, texts: Triplets, config: LossConfig) -> Tensor:
-    """The regulariser () from the same pairs in both spaces."""
-    margin = config.regulariser_margin
-    if _in_triton(texts, "regulariser"):
-        from multitudes.encoder.device.regulariser import device_regulariser
+def _regularizer(prototypes: Triplets, texts: Triplets, config: LossConfig) -> Tensor:
+    """The regularizer () from the same pairs in both spaces."""
+    margin = config.regularizer_margin
+    if _in_triton(texts, "regularizer"):
+        from multitudes.deep.ops.regularizer import device_regularizer
 
-        return device_regulariser(prototypes, texts, margin=margin)
+        return device_regularizer(prototypes, texts, margin=margin)
     return compare_spaces(prototypes, texts, margin=margin)
 
 

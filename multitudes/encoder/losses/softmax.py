@@ -1,6 +1,6 @@
 """In-batch softmax: the loss of dense passage retrieval (DPR).
 
-What it optimises
+What it optimizes
     The probability of a positive among itself and all negatives of the batch:
     ``-log(e^(s_p/t) / (e^(s_p/t) + sum_n e^(s_n/t)))``.
 Inputs

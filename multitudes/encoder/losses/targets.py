@@ -38,7 +38,7 @@ def make_targets(
     known_columns: Tensor,
     *,
     n_labels: int,
-    seed: int,
+    random_state: int,
     n_label_positives: int = 1,
 ) -> Targets:
     """The targets of a batch, without waiting for the device.
@@ -51,14 +51,18 @@ def make_targets(
         Coordinates of every known positive pair of the batch.
     n_labels : int
         Labels of the batch, m.
-    seed : int
+    random_state : int
         Decides which instances are drawn for each label: give every step its own.
     n_label_positives : int
         Instances drawn for each label, q.
     """
     known = known_pairs(known_rows, known_columns, shape=(len(positives), n_labels))  # (b, m)
     drawn = draw_positives(
-        known_columns, known_rows, n_rows=n_labels, n_drawn=n_label_positives, seed=seed
+        known_columns,
+        known_rows,
+        n_rows=n_labels,
+        n_drawn=n_label_positives,
+        random_state=random_state,
     )  # (m, q)
     return Targets(positives, known, drawn)
 
@@ -70,7 +74,7 @@ def known_pairs(rows: Tensor, columns: Tensor, *, shape: tuple[int, int]) -> Ten
 
 
 def draw_positives(
-    rows: Tensor, columns: Tensor, *, n_rows: int, n_drawn: int = 1, seed: int
+    rows: Tensor, columns: Tensor, *, n_rows: int, n_drawn: int = 1, random_state: int
 ) -> Tensor:
     """Draw columns for each row from the coordinates of its known pairs, uniformly, no repeats.
 
@@ -82,7 +86,7 @@ def draw_positives(
         Rows of the result.
     n_drawn : int
         Columns drawn for each row.
-    seed : int
+    random_state : int
         Same seed and pairs, same draw: on any device, and whatever was drawn before.
 
     Returns
@@ -96,7 +100,9 @@ def draw_positives(
     generator, whose state a resumed training would have to restore, and k steps instead of the
     n_rows x n_columns of a draw from the matrix.
     """
-    folded = (seed ^ (seed >> 31) ^ (seed >> 62)) & BITS_31  # a seed of any size
+    folded = (
+        random_state ^ (random_state >> 31) ^ (random_state >> 62)
+    ) & BITS_31  # a seed of any size
     key = _mixed(_mixed(rows ^ _mixed(folded)) ^ columns)  # (k,)
     # The number in the upper bits, the column below: the smaller one wins a tie.
     key = (key << 31) | (BITS_31 - columns)  # (k,)

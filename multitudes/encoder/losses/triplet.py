@@ -1,6 +1,6 @@
 """Triplet loss with a fixed margin.
 
-What it optimises
+What it optimizes
     A positive should be more similar to its row than each negative, by `margin` at least:
     ``max(0, s_n - s_p + margin)``.
 Inputs

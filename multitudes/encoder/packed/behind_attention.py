@@ -2,7 +2,7 @@
 
 Only this part is compiled. Attention is a kernel of its own, which the compiler cannot see into and
 breaks its graph at; the matrix products before it gain nothing. Here it joins dropout, residual,
-normalisation and GELU, which would each read and write all states.
+normalization and GELU, which would each read and write all states.
 """
 
 from __future__ import annotations

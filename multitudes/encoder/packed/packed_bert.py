@@ -15,13 +15,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
+from multitudes.deep.texts.tokens import TILES, PackedTokens
 from multitudes.encoder.packed.behind_attention import (
     TailWeights,
     behind_attention,
     compiled_behind_attention,
 )
-from multitudes.encoder.texts.tokens import TILES, PackedTokens
 
 SUPPORTED = ("BertModel",)
 
@@ -91,8 +91,8 @@ def packed_bert_forward(model: Any, packed: PackedTokens, *, compiled: bool = Fa
 
 def _written_out(model: Any, packed: PackedTokens, kind: torch.dtype, shape: Shape) -> Tensor:
     # Imported here: Triton exists only beside a CUDA build of torch.
-    from multitudes.encoder.device.embedding import device_embedding
-    from multitudes.encoder.device.random import Draw
+    from multitudes.deep.ops.embedding import device_embedding
+    from multitudes.deep.ops.random import Draw
     from multitudes.encoder.packed.packed_layer import packed_layers
 
     modules = model.encoder.layer
@@ -168,7 +168,7 @@ def bert_layer(
     qkv = qkv.view(-1, 3, shape.n_heads, size // shape.n_heads)
     if shape.in_triton:
         # Imported here: Triton exists only beside a CUDA build of torch.
-        from multitudes.encoder.device.short_attention import short_attention
+        from multitudes.deep.ops.short_attention import short_attention
 
         mixed = short_attention(
             qkv,

@@ -17,10 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
 
-from multitudes.encoder.device.gelu import gelu_backward_
-from multitudes.encoder.device.norm import Normed, norm_backward, norm_forward
-from multitudes.encoder.device.random import Draw
-from multitudes.encoder.device.short_attention import attention_backward, attention_forward
+from multitudes.deep.ops.gelu import gelu_backward_
+from multitudes.deep.ops.norm import Normed, norm_backward, norm_forward
+from multitudes.deep.ops.random import Draw
+from multitudes.deep.ops.short_attention import attention_backward, attention_forward
+from multitudes.deep.texts.tokens import PackedTokens
 from multitudes.encoder.packed.flat_layers import (
     FlatLayer,
     cast_together,
@@ -29,7 +30,6 @@ from multitudes.encoder.packed.flat_layers import (
     layer_size,
 )
 from multitudes.encoder.packed.packed_bert import Shape
-from multitudes.encoder.texts.tokens import PackedTokens
 
 # Torch 2.4 to 2.7 know no products of another type than their factors.
 _KNOWS_OUT_DTYPE = hasattr(torch.ops.aten.mm, "dtype_out")

@@ -73,7 +73,7 @@ class Centroids(nn.Module):
 
         ``c <- momentum * c + (1 - momentum) * h``, where h is the mean embedding of the label's
         known instances in the batch (the equation says nothing about several). As in the equation
-        the result is not normalised: a mean of unit vectors is at most of length 1. A label
+        the result is not normalized: a mean of unit vectors is at most of length 1. A label
         without a centroid starts from h; one without an instance in the batch stays.
 
         Parameters
@@ -95,7 +95,7 @@ class Centroids(nn.Module):
 
     @torch.no_grad()
     def recompute(self, embeddings: Tensor | np.ndarray[Any, Any], Y: Sparse) -> None:
-        """Set every centroid to the normalised mean of its instances' embeddings.
+        """Set every centroid to the normalized mean of its instances' embeddings.
 
         Used before training, and after each epoch with ``centroids="exact"``.
 

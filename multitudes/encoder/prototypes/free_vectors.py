@@ -30,20 +30,20 @@ class FreeVectors(nn.Module):
         Size of the bank.
     dim : int
         Length of the vectors, d.
-    seed : int
+    random_state : int
         Of the initial values, Xavier uniform.
 
     Notes
     -----
     The gradient is dense. At 65,536 x 384 a fused AdamW step reads and writes some 700 MB, well
-    under a millisecond of a GPU's memory; sparse gradients would need an optimiser of their own.
+    under a millisecond of a GPU's memory; sparse gradients would need an optimizer of their own.
     The bank is to be trained without weight decay (appendix G).
     """
 
     clusters: Tensor
 
     def __init__(
-        self, clusters: npt.NDArray[Any], n_vectors: int, dim: int, *, seed: int = 0
+        self, clusters: npt.NDArray[Any], n_vectors: int, dim: int, *, random_state: int = 0
     ) -> None:
         super().__init__()
         if len(clusters) and not 0 <= clusters.min() <= clusters.max() < n_vectors:
@@ -53,7 +53,7 @@ class FreeVectors(nn.Module):
             )
         self.register_buffer("clusters", torch.from_numpy(clusters.astype(np.int64)))
         self.vectors = nn.Parameter(torch.empty(n_vectors, dim))
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(random_state)
         nn.init.xavier_uniform_(self.vectors, generator=generator)
 
     @classmethod
@@ -63,7 +63,7 @@ class FreeVectors(nn.Module):
         *,
         n_vectors: int | None = None,
         start: str = "random",
-        seed: int = 0,
+        random_state: int = 0,
         device: torch.device | str = "cpu",
     ) -> Self:
         """A bank for labels of these text embeddings (n_labels, d), clustered on a device.
@@ -72,8 +72,8 @@ class FreeVectors(nn.Module):
         """
         n_labels, dim = embeddings.shape
         n_vectors = n_vectors or default_number(n_labels)
-        clusters = cluster_labels(embeddings, n_vectors, seed=seed, device=device)
-        bank = cls(clusters, min(n_vectors, n_labels), dim, seed=seed)
+        clusters = cluster_labels(embeddings, n_vectors, random_state=random_state, device=device)
+        bank = cls(clusters, min(n_vectors, n_labels), dim, random_state=random_state)
         if start == "text":
             bank.start_from(torch.from_numpy(embeddings))
         return bank
@@ -107,7 +107,7 @@ def cluster_labels(
     embeddings: npt.NDArray[Any],
     n_vectors: int,
     *,
-    seed: int = 0,
+    random_state: int = 0,
     device: torch.device | str = "cpu",
 ) -> IntArray:
     """Clusters of labels by balanced 2-means over their text embeddings.
@@ -118,7 +118,7 @@ def cluster_labels(
         Text embeddings of the labels before training.
     n_vectors : int
         Clusters, a power of two. With as many as labels or more, each label is its own.
-    seed : int
+    random_state : int
         Chooses the labels each 2-means starts from.
     device : device
         A GPU takes a fraction of a second where a CPU takes seconds; the clusters differ.
@@ -134,8 +134,12 @@ def cluster_labels(
     # Halving until this size is reached ends at n_vectors leaves, which is a power of two.
     size = -(-n_labels // n_vectors)
     if torch.device(device).type != "cpu":
-        order, offsets = halve(torch.from_numpy(embeddings).to(device), size=size, seed=seed)
+        order, offsets = halve(
+            torch.from_numpy(embeddings).to(device), size=size, random_state=random_state
+        )
         clusters = np.empty(n_labels, np.int64)
         clusters[order.cpu().numpy()] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         return clusters
-    return build_tree(embeddings, branching=2, max_leaf_size=size, seed=seed).leaf_of_label()
+    return build_tree(
+        embeddings, branching=2, max_leaf_size=size, random_state=random_state
+    ).leaf_of_label()

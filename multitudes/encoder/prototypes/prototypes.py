@@ -17,7 +17,7 @@ class PrototypeNetwork(nn.Module):
     """Makes label prototypes z = g(text, centroid, free vector), of unit length.
 
     The sources of a label are the tokens of one post-norm transformer encoder layer without
-    positions; the prototype is the normalised mean of its outputs. A source that a label lacks
+    positions; the prototype is the normalized mean of its outputs. A source that a label lacks
     takes no part in attention or mean.
 
     Parameters

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from multitudes.deep.prefetch import prefetched
 from multitudes.encoder.sampling.batch import Batch
 from multitudes.encoder.sampling.clusters import BackgroundClustering, Clusters, cluster_instances
 from multitudes.encoder.sampling.config import SamplerConfig
 from multitudes.encoder.sampling.kept_embeddings import KeptEmbeddings
 from multitudes.encoder.sampling.positives import PositiveDrawer, positive_weights
-from multitudes.encoder.sampling.prefetch import prefetched
 from multitudes.encoder.sampling.schedule import ClusterSchedule
 from multitudes.errors import ConfigError, DataError
-from multitudes.linear.inputs import checked_labels
 from multitudes.types import IntArray, LabelArray, Sparse
+from multitudes.validation import checked_labels
 
 # Random numbers are a function of the seed, their purpose and the place in training.
 ORDER, DRAW, CLUSTER = range(3)
@@ -39,7 +39,7 @@ class BatchSampler:
     config : SamplerConfig
     epochs : int
         Length of the training, which the clustering schedule is scaled to.
-    seed : int
+    random_state : int
         Same seed, same batches.
 
     Examples
@@ -56,9 +56,11 @@ class BatchSampler:
     Dahiya et al., NGAME, WSDM 2023 (negative mining-aware mini-batching).
     """
 
-    def __init__(self, Y: Sparse, config: SamplerConfig, *, epochs: int, seed: int = 0) -> None:
+    def __init__(
+        self, Y: Sparse, config: SamplerConfig, *, epochs: int, random_state: int = 0
+    ) -> None:
         Y = checked_labels(Y, n_instances=Y.shape[0])
-        self.config, self.seed = config, seed
+        self.config, self.random_state = config, random_state
         self.instances: IntArray = np.flatnonzero(np.diff(Y.indptr)).astype(np.int64)
         self.n_instances, self.n_left_out = len(self.instances), Y.shape[0] - len(self.instances)
         self.schedule = ClusterSchedule(
@@ -135,7 +137,7 @@ class BatchSampler:
         return labels
 
     def _rng(self, purpose: int, *place: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, purpose, *place])
+        return np.random.default_rng([self.random_state, purpose, *place])
 
     # ------------------------------------------------------------------ clustering
 
@@ -159,14 +161,14 @@ class BatchSampler:
 
     def _start_clustering(self, epoch: int) -> None:
         snapshot = self._kept.snapshot()
-        seed = int(self._rng(CLUSTER, epoch).integers(1 << 31))
+        random_state = int(self._rng(CLUSTER, epoch).integers(1 << 31))
         self._pending = BackgroundClustering(
             lambda: cluster_instances(
                 snapshot(),
                 self.instances,
                 size=self.schedule.size(epoch),
-                seed=seed,
-                n_threads=self.config.cluster_threads,
+                random_state=random_state,
+                n_jobs=self.config.cluster_threads,
             ),
             epoch,
         )
@@ -194,7 +196,7 @@ class BatchSampler:
 
     def state_dict(self) -> dict[str, Any]:
         """All that a resumed training needs; a clustering under way is waited for."""
-        state: dict[str, Any] = {"seed": self.seed, "n_instances": self.n_instances}
+        state: dict[str, Any] = {"random_state": self.random_state, "n_instances": self.n_instances}
         if self._kept.values is not None:
             state["embeddings"] = self._kept.values
         if self._clusters is not None:
@@ -205,7 +207,7 @@ class BatchSampler:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state of the same training; then ask for ``epoch(epoch, start_step)``."""
-        for name in ("seed", "n_instances"):
+        for name in ("random_state", "n_instances"):
             if int(state[name]) != getattr(self, name):
                 raise DataError(
                     f"the sampler's state was saved with {name}={int(state[name])}, this training "

@@ -46,8 +46,8 @@ def cluster_instances(
     instances: IntArray,
     *,
     size: int,
-    seed: int,
-    n_threads: int | None = None,
+    random_state: int,
+    n_jobs: int | None = None,
 ) -> Clusters:
     """Cluster instances by balanced spherical 2-means, again and again until few are left.
 
@@ -61,23 +61,23 @@ def cluster_instances(
     size : int
         Instances per cluster at most; sizes differ by at most one, and the number of clusters is a
         power of two, so that clusters may be up to half as large.
-    seed : int
+    random_state : int
         Same seed, same clusters, whatever the number of threads.
-    n_threads : int, optional
+    n_jobs : int, optional
         By default all cores but two, which are left to training; unused on a GPU.
     """
     if embeddings.device.type != "cpu":
         rows = torch.from_numpy(instances).to(embeddings.device)
-        order, offsets = halve(embeddings[rows], size=size, seed=seed)
+        order, offsets = halve(embeddings[rows], size=size, random_state=random_state)
         return Clusters(instances[order.cpu().numpy()], offsets)
-    n_threads = max(1, available_cores() - 2) if n_threads is None else n_threads
+    n_jobs = max(1, available_cores() - 2) if n_jobs is None else n_jobs
     tree = build_tree(
         embeddings.numpy()[instances].astype(np.float32, copy=False),
         branching=2,
         max_leaf_size=size,
         max_iterations=MAX_ITERATIONS,
-        seed=seed,
-        n_threads=n_threads,
+        random_state=random_state,
+        n_jobs=n_jobs,
     )
     return Clusters(instances[tree.slot_labels], np.asarray(tree.offsets[-1]))
 

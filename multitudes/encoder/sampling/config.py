@@ -18,7 +18,7 @@ class SamplerConfig(Config):
     positives: int = setting(1, "Labels drawn for each instance of a batch.", at_least=1)
     positive_weights: str = setting(
         INVERSE_PROPENSITY,
-        "Draw positives in proportion to their inverse propensity, which favours rare labels, or "
+        "Draw positives in proportion to their inverse propensity, which favors rare labels, or "
         "all alike.",
         choices=(INVERSE_PROPENSITY, UNIFORM),
     )

@@ -1,4 +1,4 @@
-"""Candidates from faiss: HNSW graphs and inverted lists with product quantisation.
+"""Candidates from faiss: HNSW graphs and inverted lists with product quantization.
 
 Both keep their state in plain arrays, not in faiss' own file format: what a model folder brings
 along is checked before faiss, which trusts its input, sees it.
@@ -19,7 +19,7 @@ from multitudes.types import FloatArray, IntArray
 Arrays = dict[str, npt.NDArray[Any]]
 
 FEWEST_FOR_CODES = 256
-"""Vectors that product quantisation needs: as many as a byte has values."""
+"""Vectors that product quantization needs: as many as a byte has values."""
 DIMENSIONS_PER_BYTE = 4
 
 
@@ -65,7 +65,7 @@ class HnswSearch:
     def __init__(self, dim: int, config: IndexConfig) -> None:
         self._faiss: Any = require("faiss", extra="deep")
         self._width = config.search_width
-        links, product = config.neighbours, self._faiss.METRIC_INNER_PRODUCT
+        links, product = config.neighbors, self._faiss.METRIC_INNER_PRODUCT
         self._index = self._faiss.IndexHNSWFlat(dim, links, product)
         self._index.hnsw.efConstruction = config.build_width
 
@@ -94,7 +94,7 @@ class HnswSearch:
     ) -> HnswSearch:
         """The graph as it was saved."""
         out = cls(vectors.shape[1], config)
-        check_graph(arrays, len(vectors), config.neighbours)
+        check_graph(arrays, len(vectors), config.neighbors)
         graph, faiss = out._index.hnsw, out._faiss
         faiss.copy_array_to_vector(np.array(arrays["levels"], np.int32), graph.levels)
         faiss.copy_array_to_vector(np.array(arrays["offsets"], np.uint64), graph.offsets)
@@ -105,11 +105,11 @@ class HnswSearch:
         return out
 
 
-def check_graph(arrays: Mapping[str, npt.NDArray[Any]], n_labels: int, neighbours: int) -> None:
+def check_graph(arrays: Mapping[str, npt.NDArray[Any]], n_labels: int, neighbors: int) -> None:
     """Raise a StoreError unless every link leads to a label that has a place on its level."""
     levels, links = arrays["levels"].astype(np.int64), arrays["links"].astype(np.int64)
     # A label has room for twice the links on the ground level, and once on each above.
-    room = neighbours * (levels + 1)
+    room = neighbors * (levels + 1)
     offsets = np.concatenate([[0], np.cumsum(room)])
     sound = (
         len(levels) == n_labels
@@ -121,7 +121,7 @@ def check_graph(arrays: Mapping[str, npt.NDArray[Any]], n_labels: int, neighbour
     )
     if sound:
         place = np.arange(len(links)) - np.repeat(offsets[:-1], room)
-        level = np.maximum(place // neighbours - 1, 0)
+        level = np.maximum(place // neighbors - 1, 0)
         linked = links >= 0
         entry, highest = (int(value) for value in arrays["entry"])
         sound = bool((levels[links[linked]] > level[linked]).all())
@@ -131,7 +131,7 @@ def check_graph(arrays: Mapping[str, npt.NDArray[Any]], n_labels: int, neighbour
 
 
 class IvfPqSearch:
-    """Inverted lists of product-quantised labels (Jégou, Douze and Schmid, 2011)."""
+    """Inverted lists of product-quantized labels (Jégou, Douze and Schmid, 2011)."""
 
     def __init__(self, dim: int, n_lists: int, config: IndexConfig) -> None:
         self._faiss: Any = require("faiss", extra="deep")
@@ -140,7 +140,7 @@ class IvfPqSearch:
         self._index = self._faiss.IndexIVFPQ(self._lists, dim, n_lists, code_bytes(dim), 8, product)
         self._index.nprobe = min(config.n_probes, n_lists)
         for clustering in (self._index.cp, self._index.pq.cp):
-            clustering.seed = config.seed
+            clustering.random_state = config.random_state
             clustering.min_points_per_centroid = 1  # faiss would warn on stderr
         self._index.cp.spherical = True
 
@@ -167,11 +167,11 @@ class IvfPqSearch:
         return np.asarray(self._index.search(queries, count)[1])
 
     def arrays(self) -> Arrays:
-        """What was learned: the lists' centres (n_lists, d), and the codes'."""
-        centres = self._lists.reconstruct_n(0, self._lists.ntotal)
+        """What was learned: the lists' centers (n_lists, d), and the codes'."""
+        centers = self._lists.reconstruct_n(0, self._lists.ntotal)
         return {
-            "centres": np.asarray(centres),
-            "code_centres": self._faiss.vector_to_array(self._index.pq.centroids),
+            "centers": np.asarray(centers),
+            "code_centers": self._faiss.vector_to_array(self._index.pq.centroids),
         }
 
     @classmethod
@@ -179,12 +179,12 @@ class IvfPqSearch:
         cls, vectors: FloatArray, config: IndexConfig, arrays: Mapping[str, npt.NDArray[Any]]
     ) -> IvfPqSearch:
         """The lists as they were saved; the vectors are dealt out to them again."""
-        dim, centres = vectors.shape[1], arrays["centres"]
-        codes = np.array(arrays["code_centres"], np.float32)
-        if centres.ndim != 2 or centres.shape[1] != dim or codes.shape != (dim * 256,):
+        dim, centers = vectors.shape[1], arrays["centers"]
+        codes = np.array(arrays["code_centers"], np.float32)
+        if centers.ndim != 2 or centers.shape[1] != dim or codes.shape != (dim * 256,):
             raise StoreError("the saved ivf-pq index does not fit its vectors: save it again")
-        out = cls(dim, len(centres), config)
-        out._lists.add(np.array(centres, np.float32))
+        out = cls(dim, len(centers), config)
+        out._lists.add(np.array(centers, np.float32))
         out._faiss.copy_array_to_vector(codes, out._index.pq.centroids)
         out._index.is_trained = True
         out.add(vectors)
@@ -192,5 +192,5 @@ class IvfPqSearch:
 
 
 def code_bytes(dim: int) -> int:
-    """Bytes a vector is quantised to: the largest number up to dim / 4 that divides dim."""
+    """Bytes a vector is quantized to: the largest number up to dim / 4 that divides dim."""
     return max(n for n in range(1, max(1, dim // DIMENSIONS_PER_BYTE) + 1) if dim % n == 0)

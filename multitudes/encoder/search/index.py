@@ -17,10 +17,10 @@ from multitudes.encoder.search.approximate_search import (
 from multitudes.encoder.search.exact_search import best_first, exact_top_k
 from multitudes.encoder.search.index_config import AUTO, FLAT, HNSW, IVF_PQ, IndexConfig
 from multitudes.errors import DataError
-from multitudes.linear.inputs import checked_count
 from multitudes.scores.filtering import check_pairs, remove_pairs
 from multitudes.store.state import State
 from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, IntArray, Predictions
+from multitudes.validation import checked_count
 
 __all__ = ["IndexConfig", "PrototypeIndex"]
 

@@ -26,7 +26,7 @@ class IndexConfig(Config):
     )
     flat_up_to: int = setting(400_000, "Labels up to which auto is flat on a CPU.", at_least=0)
     hnsw_up_to: int = setting(4_000_000, "Labels up to which auto is hnsw.", at_least=0)
-    neighbours: int = setting(32, "hnsw: links of each label.", at_least=2)
+    neighbors: int = setting(32, "hnsw: links of each label.", at_least=2)
     build_width: int = setting(200, "hnsw: candidates looked at when a label is added.", at_least=1)
     search_width: int = setting(128, "hnsw: candidates looked at in a search.", at_least=1)
     n_lists: int | None = setting(
@@ -36,4 +36,4 @@ class IndexConfig(Config):
     over_fetch: int = setting(
         10, "ivf-pq: candidates, in multiples of top_k, that are compared exactly.", at_least=1
     )
-    seed: int = setting(0, "ivf-pq: of its clusterings.", at_least=0)
+    random_state: int = setting(0, "ivf-pq: of its clusterings.", at_least=0)

@@ -1,4 +1,4 @@
-"""DeepMIML: a network that learns from labelled bags, and labels bags and single instances."""
+"""DeepMIML: a network that learns from labeled bags, and labels bags and single instances."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from multitudes.data.group_counts import GroupCounts
 from multitudes.errors import ConfigError, DataError, NotFittedError, suggestion
 from multitudes.groups.miml.bags import Bags, as_tensor
 from multitudes.groups.miml.fit_network import Epoch, bag_logits, fit_network
-from multitudes.groups.miml.inputs import bags_to_learn_from, checked_rows, unlabelled_bags
+from multitudes.groups.miml.inputs import bags_to_learn_from, checked_rows, unlabeled_bags
 from multitudes.groups.miml.label_embeddings import EAGLE, check_choice, embeddings_of
 from multitudes.groups.miml.losses import LOSSES
 from multitudes.groups.miml.network import MIMLNetwork
 from multitudes.groups.miml.training_config import MIMLTraining
-from multitudes.linear.inputs import checked_count
 from multitudes.metrics import precision_at_k
 from multitudes.store import State
 from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, Predictions, Sparse
+from multitudes.validation import checked_count
 
 GIVEN = "given"  # in a stored model: embeddings of the user's own
 ON_LOAD = ("history", "counts", "n_features", "n_labels")  # stored beside the settings
@@ -32,7 +32,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
     A bag's logit of a label is the largest over its instances and their concepts (Eq. 7 of the
     paper), each instance weighted by a mask M = g softmax(tau X L^T) over the bag, where L are
     label embeddings that EAGLE learns from the bags. A bag of one has the mask 1: single instances
-    are labelled by the network alone, the mask only decides which instance of a bag is taught.
+    are labeled by the network alone, the mask only decides which instance of a bag is taught.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         Epochs, batches, learning rate, early stopping.
     device : str, optional
         Where the network lives; by default a GPU where there is one.
-    seed : int
+    random_state : int
         Of the first weights, the order of the bags and the held-out bags.
 
     Attributes
@@ -81,7 +81,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         loss: str = "proportion",
         training: MIMLTraining | None = None,
         device: str | None = None,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         self.n_concepts = n_concepts
         self.tau = tau
@@ -91,7 +91,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         self.loss = loss
         self.training = training
         self.device = device
-        self.seed = seed
+        self.random_state = random_state
 
     def fit(
         self,
@@ -101,7 +101,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         *,
         validation: tuple[Any, Any, Any] | None = None,
     ) -> Self:
-        """Learn from labelled bags; returns self.
+        """Learn from labeled bags; returns self.
 
         Parameters
         ----------
@@ -133,7 +133,12 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
             held_out = self._checked_validation(validation, bags)
         network = self._network(bags).to(self._device())
         history = fit_network(
-            network, bags, loss, validation=held_out, training=training, seed=self.seed
+            network,
+            bags,
+            loss,
+            validation=held_out,
+            training=training,
+            random_state=self.random_state,
         )
         self._set_learned(network, history, counts)
         return self
@@ -159,7 +164,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         X = checked_rows(X, n_features=self.n_features_in_)
-        bags = unlabelled_bags(X, groups, self.n_labels_)
+        bags = unlabeled_bags(X, groups, self.n_labels_)
         labels = np.full((len(bags), top_k), NO_LABEL, np.int32)
         scores = np.full((len(bags), top_k), NO_SCORE, np.float32)
         full = np.flatnonzero(bags.sizes)
@@ -235,7 +240,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         if self.tau != 0:
             embeddings = embeddings_of(bags, self.label_embeddings)
         with torch.random.fork_rng(devices=[]):  # the caller's random numbers stay as they are
-            torch.manual_seed(self.seed)
+            torch.manual_seed(self.random_state)
             return self._new_network(
                 int(bags.X.shape[1]),
                 int(bags.group_labels.shape[1]),
@@ -260,7 +265,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         n_held_out = round(share * len(bags))
         if n_held_out == 0:
             return bags, None
-        order = np.random.default_rng(self.seed).permutation(len(bags))
+        order = np.random.default_rng(self.random_state).permutation(len(bags))
         held_out, kept = np.split(order, [n_held_out])
         return bags.take(np.sort(kept)), bags.take(np.sort(held_out))
 
@@ -301,7 +306,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
 
     def _check_settings(self) -> None:
         checked_count(self.n_concepts, "n_concepts")
-        checked_count(self.seed, "seed", at_least=0)
+        checked_count(self.random_state, "random_state", at_least=0)
         if self.hidden_size is not None:
             checked_count(self.hidden_size, "hidden_size")
         is_number = isinstance(self.tau, (int, float, np.number)) and not isinstance(self.tau, bool)

@@ -44,7 +44,7 @@ def fit_network(
     *,
     validation: Bags | None,
     training: MIMLTraining,
-    seed: int,
+    random_state: int,
 ) -> list[Epoch]:
     """Train in place; with validation bags, the best epoch's weights are kept.
 
@@ -54,11 +54,11 @@ def fit_network(
         On the device it is trained on.
     bags, validation : Bags
         None of them empty.
-    seed : int
+    random_state : int
         Of the order of the bags.
     """
     device = next(network.parameters()).device
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     adam = torch.optim.Adam(
         network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
     )

@@ -11,8 +11,8 @@ from multitudes.data.group_counts import GroupCounts
 from multitudes.errors import DataError
 from multitudes.groups.candidates import checked_candidates
 from multitudes.groups.miml.bags import Bags
-from multitudes.linear.inputs import checked_features
 from multitudes.types import FloatArray, Sparse
+from multitudes.validation import checked_features
 
 
 def checked_rows(X: Any, *, n_features: int | None = None) -> Sparse | FloatArray:
@@ -71,7 +71,7 @@ def check_finite_counts(group_labels: Any) -> None:
         )
 
 
-def unlabelled_bags(X: Sparse | FloatArray, groups: Any, n_labels: int) -> Bags:
+def unlabeled_bags(X: Sparse | FloatArray, groups: Any, n_labels: int) -> Bags:
     """Bags to predict: as `checked_bags`, none of them with labels."""
     is_sparse: bool = sp.issparse(groups)  # anything else but None is refused below
     n_groups = int(groups.shape[1] if is_sparse else X.shape[0])
@@ -90,7 +90,7 @@ def bags_to_learn_from(
     if counts.listed == counts.empty_listed:
         raise DataError(
             f"none of the {counts.groups:,} groups has both instances and labels "
-            f"({counts.empty:,} have no instances, {counts.unlabelled:,} no labels): there is "
+            f"({counts.empty:,} have no instances, {counts.unlabeled:,} no labels): there is "
             "nothing to learn from"
         )
     useful = bags.sizes > 0

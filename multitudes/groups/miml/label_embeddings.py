@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from multitudes.errors import ConfigError, DataError
 from multitudes.groups.embeddings import group_label_embeddings
 from multitudes.groups.miml.bags import Bags
-from multitudes.linear.inputs import checked_features
 from multitudes.types import FloatArray
+from multitudes.validation import checked_features
 
 EAGLE, EAGLE_0 = "eagle", "eagle-0"
 _N_STEPS = {EAGLE: 20, EAGLE_0: 0}

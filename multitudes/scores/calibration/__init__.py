@@ -1,4 +1,4 @@
-"""Scores to probabilities, learned on labelled instances that the model was not trained on."""
+"""Scores to probabilities, learned on labeled instances that the model was not trained on."""
 
 from multitudes.scores.calibration.isotonic import IsotonicCalibration
 from multitudes.scores.calibration.reliability import Reliability, reliability

@@ -15,7 +15,7 @@ from multitudes.types import Predictions, Sparse
 class IsotonicCalibration:
     """Turns scores of any scale into probabilities, by a rising function without a set form.
 
-    One function serves all labels. It is made for a thousand labelled instances or more; with
+    One function serves all labels. It is made for a thousand labeled instances or more; with
     fewer, `TemperatureCalibration` has less to learn.
 
     Attributes
@@ -38,7 +38,7 @@ class IsotonicCalibration:
     kind = "isotonic-calibration"
 
     def fit(self, predictions: Predictions, truth: Sparse) -> Self:
-        """Learn from predictions of labelled instances that the model was not trained on.
+        """Learn from predictions of labeled instances that the model was not trained on.
 
         Parameters
         ----------

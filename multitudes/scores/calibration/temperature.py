@@ -40,7 +40,7 @@ class TemperatureCalibration:
     kind = "temperature-calibration"
 
     def fit(self, predictions: Predictions, truth: Sparse) -> Self:
-        """Learn from predictions of labelled instances that the model was not trained on.
+        """Learn from predictions of labeled instances that the model was not trained on.
 
         Parameters
         ----------
@@ -97,8 +97,8 @@ def _linked(scores: Values, link: Link) -> Values:
 
 def _fit_curve(z: Values, targets: Values) -> tuple[float, float, float]:
     """(slope >= 0, offset, log loss) of the likeliest curve through z and targets (n_pairs,)."""
-    centre, spread = z.mean(), z.std() or 1.0
-    x = (z - centre) / spread  # one scale for both numbers, whatever the scores' own is
+    center, spread = z.mean(), z.std() or 1.0
+    x = (z - center) / spread  # one scale for both numbers, whatever the scores' own is
 
     def loss(curve: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
         a, b = curve
@@ -111,4 +111,4 @@ def _fit_curve(z: Values, targets: Values) -> tuple[float, float, float]:
     start = np.array([1.0, logit(targets.mean())])
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None), (None, None)])
     slope = float(found.x[0] / spread)
-    return slope, float(found.x[1] - slope * centre), float(found.fun)
+    return slope, float(found.x[1] - slope * center), float(found.fun)

@@ -1,4 +1,4 @@
-"""Ranked labels to label sets: how many labels an instance gets, learned on labelled instances."""
+"""Ranked labels to label sets: how many labels an instance gets, learned on labeled instances."""
 
 from multitudes.scores.sets.expected_f1 import ExpectedF1
 from multitudes.scores.sets.label_thresholds import LabelThresholds

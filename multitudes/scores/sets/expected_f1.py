@@ -84,7 +84,7 @@ class ExpectedF1:
         self.min_size = min_size
 
     def fit(self, predictions: Predictions, truth: Sparse) -> Self:
-        """Learn from probabilities of labelled instances that the model was not trained on.
+        """Learn from probabilities of labeled instances that the model was not trained on.
 
         Parameters
         ----------

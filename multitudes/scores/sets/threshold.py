@@ -44,7 +44,7 @@ class GlobalThreshold:
         self.min_size = min_size
 
     def fit(self, predictions: Predictions, truth: Sparse) -> Self:
-        """Learn from predictions of labelled instances that the model was not trained on.
+        """Learn from predictions of labeled instances that the model was not trained on.
 
         Parameters
         ----------

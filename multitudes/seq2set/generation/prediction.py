@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multitudes.encoder.out_of_memory import explain_out_of_memory
-from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.deep.out_of_memory import explain_out_of_memory
+from multitudes.deep.texts.tokens import TokenRows
+from multitudes.deep.training import digest_of
 from multitudes.metrics import set_scores
 from multitudes.progress import track
 from multitudes.seq2set.generation.decoding_config import DecodingConfig
@@ -15,7 +16,6 @@ from multitudes.seq2set.generation.generation import generate
 from multitudes.seq2set.generation.label_sets import best_of_steps
 from multitudes.seq2set.network.network import SeqNetwork
 from multitudes.seq2set.words.word_batches import BatchConfig, sorted_rows, word_batch
-from multitudes.training import digest_of
 from multitudes.types import NO_LABEL, NO_SCORE, Predictions, Sparse
 
 CANDIDATES = 50

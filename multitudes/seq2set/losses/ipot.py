@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
 
 
 @torch.no_grad()
@@ -48,7 +48,7 @@ def transport_plans(
     """
     if runs_triton(cost.device, "transport") and cost.dtype == torch.float32:
         # Here, because Triton may not be installed.
-        from multitudes.seq2set.device.transport import fits, plans_on_device
+        from multitudes.deep.ops.transport import fits, plans_on_device
 
         if fits(*cost.shape[1:]):
             return plans_on_device(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
 from multitudes.errors import ConfigError, DataError
 from multitudes.kernels.matching import match_targets
 from multitudes.kernels.threads import ThreadTeam
@@ -62,14 +62,14 @@ class Matcher:
     ----------
     scheme : str
         "all": any of the steps. "first-n": the first n, for an instance with n targets.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads of the CPU for batches of more than 64 instances; None for all.
     on_host : bool
         Match on the CPU even where the device could.
     """
 
     def __init__(
-        self, scheme: str = ALL, *, n_threads: int | None = None, on_host: bool = False
+        self, scheme: str = ALL, *, n_jobs: int | None = None, on_host: bool = False
     ) -> None:
         if scheme not in SCHEMES:
             raise ConfigError(
@@ -77,7 +77,7 @@ class Matcher:
                 "settles 'auto' from the training instances"
             )
         self.scheme, self.on_host = scheme, on_host
-        self._team = ThreadTeam(n_threads)
+        self._team = ThreadTeam(n_jobs)
         self._waiting: ThreadPoolExecutor | None = None
 
     def start(self, probabilities: Tensor, n_targets: Tensor) -> Pending:
@@ -95,7 +95,7 @@ class Matcher:
         gain = probabilities.detach().to(torch.float32)  # (b, N, m)
         if self.stays_on(gain, n_steps):
             # Here, because Triton may not be installed.
-            from multitudes.seq2set.device.matching import match_on_device
+            from multitudes.deep.ops.matching import match_on_device
 
             first_only = self.scheme == FIRST_N
             return Pending(match_on_device(gain, n_targets, first_only=first_only), gain.device)

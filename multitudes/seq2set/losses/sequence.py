@@ -1,6 +1,6 @@
 """Cross-entropy on targets in a given order: the loss of the sequence baselines.
 
-What it optimises
+What it optimizes
     The t-th target is to be likely at step t: the mean of ``-log p`` over all targets of the batch.
 Inputs
     ``states`` float (b, N, z), what the output layer reads at each step; ``targets`` int64 (b, N),

@@ -1,6 +1,6 @@
 """OTSeq2Set's whole loss, from the decoder's states.
 
-What it optimises
+What it optimizes
     ``set_matching + transport_weight * transport``.
 Inputs
     ``states`` float (b, N, z), what the output layer reads at each step; ``targets`` int64 (b, m),

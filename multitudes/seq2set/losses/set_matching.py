@@ -1,6 +1,6 @@
 """Cross-entropy on targets in the order that suits the predictions best.
 
-What it optimises
+What it optimizes
     Each target is to be likely at the step it was matched to, the empty label at all other steps:
     the mean of ``-log p``, weighted 1 for targets and `empty_weight` for empty steps, over all
     steps of the batch.

@@ -1,6 +1,6 @@
 """Optimal transport distance between predicted and true labels, in the space of label embeddings.
 
-What it optimises
+What it optimizes
     Predictions are to be near the targets even where they miss them: the least cost of moving the
     steps' expected label embeddings, 1 / N each, onto the targets' embeddings, 1 / n each. The cost
     is the cosine distance.
@@ -33,7 +33,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
 from multitudes.seq2set.losses.ipot import transport_plans
 from multitudes.seq2set.losses.loss_config import SetLossConfig
 
@@ -59,7 +59,7 @@ def transport_distances(
     """The distance (b,) of each instance, 0 where it has no target."""
     if runs_triton(expected.device, "transport") and expected.dtype == torch.float32:
         # Here, because Triton may not be installed.
-        from multitudes.seq2set.device.transport import fits
+        from multitudes.deep.ops.transport import fits
 
         if fits(expected.shape[1], target_embeddings.shape[1]):
             distances: Tensor = _DeviceDistances.apply(  # type: ignore[no-untyped-call]
@@ -90,7 +90,7 @@ class _DeviceDistances(Function):
         has_target: Tensor,
         config: SetLossConfig,
     ) -> Tensor:
-        from multitudes.seq2set.device.transport import distances_on_device
+        from multitudes.deep.ops.transport import distances_on_device
 
         distances, gradient = distances_on_device(
             expected,

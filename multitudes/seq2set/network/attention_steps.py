@@ -3,7 +3,7 @@
 The same as `multitudes.seq2set.network.attention`, for a loop that owns its buffers.
 ``tanh(q + k)`` of every position is never kept: backwards it is computed anew, and the gradient of
 keys is summed over all steps in one go. One kernel each where the device runs Triton
-(`multitudes.seq2set.device.attention`), plain tensor operations elsewhere.
+(`multitudes.deep.ops.attention`), plain tensor operations elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
 
 
 class Attended(NamedTuple):
@@ -55,7 +55,7 @@ def attend(to: Attended, query: Tensor, found: Attention, contexts: Tensor) -> N
     """One step: query IN (b, h), found OUT and 0 before, contexts OUT (b, n_memories * w)."""
     if _on_device(found):
         # Here, because Triton may not be installed.
-        from multitudes.seq2set.device.attention import attend_on_device
+        from multitudes.deep.ops.attention import attend_on_device
 
         attend_on_device(to, query, found, contexts)
         return
@@ -82,7 +82,7 @@ def attend_backwards(
     to_energies OUT (b, m), float32 at least and 0 before; to_query OUT (b, h).
     """
     if _on_device(found):
-        from multitudes.seq2set.device.attention import attend_backwards_on_device
+        from multitudes.deep.ops.attention import attend_backwards_on_device
 
         attend_backwards_on_device(to, query, found, contexts, to_energies, to_query)
         return
@@ -102,7 +102,7 @@ def gradient_of_keys(to: Attended, queries: Tensor, to_energies: Tensor) -> tupl
     Takes queries (N, b, h) and to_energies (N, b, m) of `attend_backwards`.
     """
     if runs_triton(to_energies.device, "attention") and to_energies.dtype == torch.float32:
-        from multitudes.seq2set.device.attention import gradient_of_keys_on_device
+        from multitudes.deep.ops.attention import gradient_of_keys_on_device
 
         return gradient_of_keys_on_device(to, queries, to_energies)
     kind = to_energies.dtype
@@ -121,7 +121,7 @@ def gradient_of_values(spans: Tensor, found: Attention, to_contexts: Tensor) -> 
     Takes spans (b, n_memories, 2), found (N, b, ...), to_contexts (N, b, n_memories * w).
     """
     if _on_device(found, "values"):
-        from multitudes.seq2set.device.values import gradient_of_values_on_device
+        from multitudes.deep.ops.values import gradient_of_values_on_device
 
         return gradient_of_values_on_device(spans, found, to_contexts)
     n_steps, n, n_memories = found.totals.shape

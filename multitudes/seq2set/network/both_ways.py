@@ -2,7 +2,7 @@
 
 The second direction reads each text from its own end. `mirror` says where: position t of a text is
 `mirror[t]` of the same text mirrored, padding stays where it is, so that twice is as before. Each
-function is one kernel where the device runs Triton (`multitudes.seq2set.device.both_ways`), and so
+function is one kernel where the device runs Triton (`multitudes.deep.ops.both_ways`), and so
 is its gradient; elsewhere they are half a dozen operations.
 """
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
 
 
 def both_ways(x: Tensor, mirror: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ class _BothWays(Function):
         ctx.save_for_backward(mirror)
         if _on_device(x):
             # Here, because Triton may not be installed.
-            from multitudes.seq2set.device.both_ways import split_on_device
+            from multitudes.deep.ops.both_ways import split_on_device
 
             return split_on_device(x, mirror)
         return torch.stack([x, mirrored(x, mirror)])
@@ -52,7 +52,7 @@ class _BothWays(Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (mirror,) = ctx.saved_tensors
         if _on_device(grads[0]):
-            from multitudes.seq2set.device.both_ways import sum_on_device
+            from multitudes.deep.ops.both_ways import sum_on_device
 
             return sum_on_device(grads[0], mirror), None
         return grads[0][0] + mirrored(grads[0][1], mirror), None
@@ -63,7 +63,7 @@ class _OneWay(Function):
     def forward(ctx: Any, states: Tensor, mirror: Tensor, active: Tensor) -> Tensor:
         ctx.save_for_backward(mirror, active)
         if _on_device(states):
-            from multitudes.seq2set.device.both_ways import join_on_device
+            from multitudes.deep.ops.both_ways import join_on_device
 
             return join_on_device(states, mirror, active)
         real = torch.where(active[:, :, None], states, 0.0)  # (2, l, b, h)
@@ -74,7 +74,7 @@ class _OneWay(Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         mirror, active = ctx.saved_tensors
         if _on_device(grads[0]):
-            from multitudes.seq2set.device.both_ways import part_on_device
+            from multitudes.deep.ops.both_ways import part_on_device
 
             return part_on_device(grads[0], mirror, active), None, None
         first, second = grads[0].chunk(2, dim=2)  # (l, b, h) each

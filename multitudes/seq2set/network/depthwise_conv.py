@@ -1,7 +1,7 @@
 """A convolution of each channel with a kernel of its own, channels last.
 
 torch's convolutions want channels before positions, and their gradients for as many groups as
-channels are slow on a GPU. Where the device runs Triton, `multitudes.seq2set.device.convolution`
+channels are slow on a GPU. Where the device runs Triton, `multitudes.deep.ops.convolution`
 does it instead.
 """
 
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
 
 
 def depthwise_conv(
@@ -59,7 +59,7 @@ class _DeviceConv(Function):
         ctx: Any, x: Tensor, kernel: Tensor, stride: int, length: int, relu: bool
     ) -> Tensor:
         # Here, because Triton may not be installed.
-        from multitudes.seq2set.device.convolution import convolved_on_device
+        from multitudes.deep.ops.convolution import convolved_on_device
 
         x, rows = x.contiguous(), kernel.float().contiguous()
         out = convolved_on_device(x, rows, stride, length=length, relu=relu)
@@ -69,7 +69,7 @@ class _DeviceConv(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        from multitudes.seq2set.device.convolution import gradients_on_device
+        from multitudes.deep.ops.convolution import gradients_on_device
 
         x, rows, out = ctx.saved_tensors
         to_x, to_kernel = gradients_on_device(x, rows, grads[0].contiguous(), ctx.stride, out)

@@ -1,7 +1,7 @@
 """A GRU's cell, and the same in place with its gradient written out, for loops that own buffers.
 
 Autograd makes a dozen kernels of a cell, and a dozen more of its gradient. `advance` and `retreat`
-are one kernel each where the device runs Triton (`multitudes.seq2set.device.cell`), and plain
+are one kernel each where the device runs Triton (`multitudes.deep.ops.cell`), and plain
 tensor operations elsewhere. g is the number of GRUs side by side, e.g. one for each direction.
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
 
 
 class CellInputs(NamedTuple):
@@ -63,7 +63,7 @@ def advance(
     """
     if _on_device(hidden):
         # Here, because Triton may not be installed.
-        from multitudes.seq2set.device.cell import advance_on_device
+        from multitudes.deep.ops.cell import advance_on_device
 
         advance_on_device(read, hidden, rounded, dropped)
         return
@@ -99,7 +99,7 @@ def retreat(
     to_inputs, to_gates : OUT (g, b, 3 h)
     """
     if _on_device(grad):
-        from multitudes.seq2set.device.cell import retreat_on_device
+        from multitudes.deep.ops.cell import retreat_on_device
 
         retreat_on_device(read, before, grad, arriving, to_inputs, to_gates)
         return

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
 
 
 def composed(kernels: Sequence[Tensor], strides: Sequence[int]) -> tuple[Tensor, int]:
@@ -43,7 +43,7 @@ class _DevicePair(Function):
     @staticmethod
     def forward(ctx: Any, kernel: Tensor, other: Tensor, stride: int) -> Tensor:
         # Here, because Triton may not be installed.
-        from multitudes.seq2set.device.composition import composed_on_device
+        from multitudes.deep.ops.composition import composed_on_device
 
         kernel, other = kernel.contiguous(), other.contiguous()
         ctx.save_for_backward(kernel, other)
@@ -52,7 +52,7 @@ class _DevicePair(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        from multitudes.seq2set.device.composition import gradients_on_device
+        from multitudes.deep.ops.composition import gradients_on_device
 
         kernel, other = ctx.saved_tensors
         return *gradients_on_device(kernel, other, grads[0].contiguous(), ctx.stride), None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
 
 
 def choose_labels(
@@ -36,7 +36,7 @@ def choose_labels(
     """
     if runs_triton(products.device, "choice") and table.dtype == torch.float32:
         # Here, because Triton may not be installed.
-        from multitudes.seq2set.device.choice import choose_on_device
+        from multitudes.deep.ops.choice import choose_on_device
 
         choose_on_device(products, bias, table, mask, symbols, fed)
         return

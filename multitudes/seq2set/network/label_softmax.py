@@ -163,21 +163,21 @@ class _LabelSoftmax(Function):
                 near = aligned(embeddings[part], layout.product, rows=True)  # (c, d)
                 more = (unscaled @ near)[:, : embeddings.shape[1]]  # (r, d)
                 expected = expected * shrink.unsqueeze(1) + more if part.start else more
-        normaliser = highest + running.total.log()  # (r,)
+        normalizer = highest + running.total.log()  # (r,)
         expected = expected / running.total.unsqueeze(1)  # (r, d)
         ctx.layout, ctx.width, ctx.kind = layout, states.shape[1], states.dtype
         # One block is kept, several would be too much.
         kept = (block.products, rows, near) if layout.chunk == len(weight) else (None,) * 3
         ctx.save_for_backward(
-            inputs, weight, bias, labels, excluded, embeddings, normaliser, expected, *kept
+            inputs, weight, bias, labels, excluded, embeddings, normalizer, expected, *kept
         )
-        log_probs = (asked - normaliser.unsqueeze(1)).masked_fill_(labels < 0, 0.0)  # (r, k)
+        log_probs = (asked - normalizer.unsqueeze(1)).masked_fill_(labels < 0, 0.0)  # (r, k)
         return log_probs, expected
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         inputs, weight, bias, labels, excluded, embeddings, *found = ctx.saved_tensors
-        normaliser, expected, products, rows, near = found
+        normalizer, expected, products, rows, near = found
         product, n_read = ctx.layout.product, weight.shape[1]
         to_asked = grads[0].masked_fill(labels < 0, 0.0)  # (r, k)
         to_expected = grads[1]  # (r, d)
@@ -198,13 +198,13 @@ class _LabelSoftmax(Function):
                     near = aligned(embeddings[part], product, rows=True)  # (c, d)
                 along = aligned(to_expected, product) @ near.T  # (r, c)
             to_logits = _room(block.products, along, is_kept=products is not None)  # (r, c)
-            spread(block, normaliser, shift, along, to_asked, to_logits)
+            spread(block, normalizer, shift, along, to_asked, to_logits)
             if to_bias is not None:
-                total = to_logits.sum(dim=0, dtype=normaliser.dtype)  # (c,)
+                total = to_logits.sum(dim=0, dtype=normalizer.dtype)  # (c,)
                 to_bias[part] = total[: part.stop - part.start]
             if needs_states:
                 owed = to_logits @ rows  # (r, z)
-                to_states = owed if to_states is None else owed + to_states.to(normaliser.dtype)
+                to_states = owed if to_states is None else owed + to_states.to(normalizer.dtype)
             if to_weight is not None:
                 of_rows = to_logits.T @ inputs  # (c, z)
                 to_weight[part] = of_rows[: part.stop - part.start, :n_read]

@@ -45,14 +45,14 @@ def start_vectors(
     *,
     n_labels: int,
     config: WordsConfig,
-    seed: int,
+    random_state: int,
 ) -> StartVectors:
     """Vectors of words, and of labels from their words.
 
     Words that only label texts have get a vector from the file too, for the labels' sake. Without
     a file, words start at random, and labels that share words start near each other.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     listed: list[list[str]] = [[] for _ in range(n_labels)]
     if label_texts is not None and config.label_embeddings == "words":
         listed = list(split_words(label_texts, lowercase=vocabulary.lowercase))

@@ -21,7 +21,7 @@ def shortest_input(kernels: Sequence[int], strides: Sequence[int]) -> int:
 
 
 class LightConv(nn.Module):
-    """A stack of depthwise convolutions whose kernels are softmax-normalised, ReLU after each.
+    """A stack of depthwise convolutions whose kernels are softmax-normalized, ReLU after each.
 
     Without padding between layers: an input shorter than `shortest_input` is filled up with zeros,
     and gives one output. Kernels are positive, so all ReLUs but the first leave their input as it
@@ -56,7 +56,7 @@ class LightConv(nn.Module):
 
     def forward(self, memory: Tensor) -> Tensor:
         """Convolved memory (b, k, channels) of a memory (b, l, channels) that is 0 at padding."""
-        first, *others = (self._normalised(weight) for weight in self.weights)  # (c, kernel)
+        first, *others = (self._normalized(weight) for weight in self.weights)  # (c, kernel)
         x = depthwise_conv(
             memory, first, self.strides[0], length=self.shortest, relu=True
         )  # (b, l', c)
@@ -64,7 +64,7 @@ class LightConv(nn.Module):
             x = depthwise_conv(x, *composed(others, self.strides[1:]))  # (b, k, c)
         return x
 
-    def _normalised(self, weight: Tensor) -> Tensor:
+    def _normalized(self, weight: Tensor) -> Tensor:
         normal = torch.softmax(weight, dim=1)  # (heads, kernel)
         n_shared = self.channels // len(weight)
         return normal if n_shared == 1 else normal.repeat_interleave(n_shared, dim=0)  # (c, kernel)

@@ -62,7 +62,7 @@ class SeqNetwork(nn.Module):
         labels = torch.from_numpy(_with_special(start.labels))
         self.encoder = TextEncoder(words, config, frozen=frozen_words)
         self.decoder = Decoder(labels, n_steps=n_steps, config=config)
-        self._initialise()
+        self._initialize()
         self.unrolling = Unrolling(config.compile)
 
     @property
@@ -75,7 +75,7 @@ class SeqNetwork(nn.Module):
         """Where the weights are."""
         return self.decoder.output.weight.device
 
-    def _initialise(self) -> None:
+    def _initialize(self) -> None:
         """Uniform weights, as in the released code; embeddings keep where they start."""
         for name, parameter in self.named_parameters():
             if not name.startswith(self.no_decay):

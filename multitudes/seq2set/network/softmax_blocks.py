@@ -1,6 +1,6 @@
 """What `label_softmax` does with a block of logits, each in one pass over them.
 
-One kernel each where the device runs Triton (`multitudes.seq2set.device.softmax`), a dozen tensor
+One kernel each where the device runs Triton (`multitudes.deep.ops.softmax`), a dozen tensor
 operations elsewhere. r is the number of rows, c that of labels in the block. Logits are products,
 in whatever precision these were made, plus `bias`; all else is float32 at least.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from multitudes.encoder.device.triton_support import runs_triton
+from multitudes.deep.ops.triton_support import runs_triton
 
 
 class Products(NamedTuple):
@@ -65,7 +65,7 @@ def absorb(block: Products, running: Running, unscaled: Tensor | None) -> Tensor
     """
     if _on_device(block, running.total):
         # Here, because Triton may not be installed.
-        from multitudes.seq2set.device.softmax import absorb_on_device
+        from multitudes.deep.ops.softmax import absorb_on_device
 
         return absorb_on_device(block, running, unscaled)
     logits = _logits(block, running.total.dtype)  # (r, c)
@@ -83,7 +83,7 @@ def absorb(block: Products, running: Running, unscaled: Tensor | None) -> Tensor
 
 def spread(
     block: Products,
-    normaliser: Tensor,
+    normalizer: Tensor,
     shift: Tensor,
     along: Tensor | None,
     to_asked: Tensor,
@@ -94,7 +94,7 @@ def spread(
     Parameters
     ----------
     block : Products
-    normaliser : IN (r,)
+    normalizer : IN (r,)
         The logarithm of all exponentials' sum.
     shift : IN (r,)
         Probabilities are multiplied with ``shift + along``.
@@ -104,13 +104,13 @@ def spread(
     out : OUT (r, c)
         May be ``block.products`` or `along`.
     """
-    if _on_device(block, normaliser):
-        from multitudes.seq2set.device.softmax import spread_on_device
+    if _on_device(block, normalizer):
+        from multitudes.deep.ops.softmax import spread_on_device
 
-        spread_on_device(block, normaliser, shift, along, to_asked, out)
+        spread_on_device(block, normalizer, shift, along, to_asked, out)
         return
-    logits = _logits(block, normaliser.dtype)  # (r, c)
-    gradient = logits.sub_(normaliser.unsqueeze(1)).exp_()  # (r, c): probabilities
+    logits = _logits(block, normalizer.dtype)  # (r, c)
+    gradient = logits.sub_(normalizer.unsqueeze(1)).exp_()  # (r, c): probabilities
     gradient *= shift.unsqueeze(1) if along is None else along + shift.unsqueeze(1)
     gradient.scatter_add_(1, block.columns, torch.where(block.inside, to_asked, 0.0))
     out.copy_(gradient)

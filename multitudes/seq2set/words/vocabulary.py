@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from multitudes.encoder.texts.tokenizing import Tokenized, id_type
-from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.deep.texts.tokenizing import Tokenized, id_type
+from multitudes.deep.texts.tokens import TokenRows
 from multitudes.errors import DataError
 from multitudes.features.text_buffer import TOKEN_PATTERN, as_texts, not_a_text
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from multitudes.config import Config, setting
-from multitudes.encoder.texts.tokens import TokenRows
+from multitudes.deep.texts.tokens import TokenRows
 from multitudes.seq2set.graph_capture import capturing
 from multitudes.seq2set.words.vocabulary import PADDING
 from multitudes.types import IntArray
@@ -94,13 +94,15 @@ def on_device(array: IntArray, device: torch.device | str) -> Tensor:
         return tensor.pin_memory().to(device, non_blocking=True)
 
 
-def epoch_rows(lengths: IntArray, *, batch_size: int, seed: int, epoch: int) -> list[IntArray]:
+def epoch_rows(
+    lengths: IntArray, *, batch_size: int, random_state: int, epoch: int
+) -> list[IntArray]:
     """The instances of each batch of an epoch, in random order, longest first within a batch.
 
     All batches have the same size: the last one is filled up with the first instances again, so
     that compiled code sees one shape. Fewer instances than `batch_size` make one smaller batch.
     """
-    rng = np.random.default_rng((seed, epoch))
+    rng = np.random.default_rng((random_state, epoch))
     order = rng.permutation(len(lengths))
     size = min(batch_size, len(order))
     together = size * BATCHES_SORTED_TOGETHER

@@ -10,8 +10,8 @@ pytest.importorskip("transformers")
 
 import torch
 
+from multitudes.deep.texts.tokens import PackedTokens, pack
 from multitudes.encoder.backbone.backbone import Backbone
-from multitudes.encoder.texts.tokens import PackedTokens, pack
 from multitudes.errors import ConfigError
 
 

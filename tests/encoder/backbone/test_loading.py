@@ -184,7 +184,9 @@ class TestScratch:
 
     def test_the_seed_decides_the_weights(self, tiny_config, texts):
         state = torch.get_rng_state()
-        first, same, other = (load_backbone(tiny_config, texts=texts, seed=s) for s in (1, 1, 2))
+        first, same, other = (
+            load_backbone(tiny_config, texts=texts, random_state=s) for s in (1, 1, 2)
+        )
         assert torch.equal(torch.get_rng_state(), state)
         assert np.array_equal(first.encode(texts), same.encode(texts))
         assert not np.allclose(first.encode(texts), other.encode(texts))

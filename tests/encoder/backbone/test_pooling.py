@@ -7,8 +7,8 @@ pytest.importorskip("torch")
 
 import torch
 
+from multitudes.deep.texts.tokens import TokenRows, pack
 from multitudes.encoder.backbone.pooling import pooled
-from multitudes.encoder.texts.tokens import TokenRows, pack
 
 ROWS = TokenRows(np.zeros(6, np.uint16), np.array([0, 1, 4, 6]))
 

@@ -7,9 +7,11 @@ FLAT = {"softmax_weights": False}
 """Settings of a loss whose gradient is that of its equation."""
 
 
-def random_batch(seed, *, rows=6, columns=9, n_positives=2, known_rate=0.3, dtype=torch.float64):
+def random_batch(
+    random_state, *, rows=6, columns=9, n_positives=2, known_rate=0.3, dtype=torch.float64
+):
     """Similarity (r, c), drawn positives (r, p) with -1 for absent, known (r, c)."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(random_state)
     similarity = torch.rand(rows, columns, generator=generator, dtype=dtype) * 2 - 1
     known = torch.rand(rows, columns, generator=generator) < known_rate
     positives = torch.full((rows, n_positives), -1)

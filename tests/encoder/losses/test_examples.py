@@ -5,11 +5,11 @@ import pytest
 
 pytest.importorskip("torch")
 
-HEADINGS = ["What it optimises", "Inputs", "Reference", "Relation to siblings", "Example"]
+HEADINGS = ["What it optimizes", "Inputs", "Reference", "Relation to siblings", "Example"]
 
 
 @pytest.mark.parametrize(
-    "name", ["triplet", "dynamic_margin", "softmax", "regulariser", "multi_objective"]
+    "name", ["triplet", "dynamic_margin", "softmax", "regularizer", "multi_objective"]
 )
 def test_every_loss_is_explained_under_the_same_headings_and_its_example_runs(name):
     module = importlib.import_module(f"multitudes.encoder.losses.{name}")

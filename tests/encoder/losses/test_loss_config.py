@@ -8,7 +8,7 @@ def test_defaults_are_those_of_the_paper():
     config = LossConfig()
     assert (config.margin, config.gamma_min, config.gamma_max) == ("dynamic", 0.1, 0.3)
     assert config.softmax_weights
-    assert config.regulariser_weight == 0.1
+    assert config.regularizer_weight == 0.1
 
 
 def test_gamma_bounds_must_be_in_order():

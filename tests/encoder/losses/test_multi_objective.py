@@ -10,13 +10,13 @@ from multitudes.encoder.losses import (
     dynamic_margin_loss,
     make_targets,
     multi_objective_loss,
-    prototype_regulariser,
+    prototype_regularizer,
     softmax_loss,
     triplet_loss,
 )
 from multitudes.encoder.losses.loss_config import LossConfig
 
-TERMS = ("query_to_prototype", "query_to_label", "label_to_query", "regulariser")
+TERMS = ("query_to_prototype", "query_to_label", "label_to_query", "regularizer")
 
 
 def toy_batch():
@@ -26,7 +26,7 @@ def toy_batch():
         functional.normalize(torch.randn(n, 16, generator=generator), dim=1) for n in (12, 6, 6)
     )
     rows = torch.arange(12)
-    targets = make_targets((rows % 6)[:, None], rows, rows % 6, n_labels=6, seed=0)
+    targets = make_targets((rows % 6)[:, None], rows, rows % 6, n_labels=6, random_state=0)
     return instances, texts, prototypes, targets
 
 
@@ -48,7 +48,7 @@ def test_terms_are_the_single_losses_and_sum_up_by_eq_5(loss, config):
         loss(to_prototypes, positives, known, config=config),
         loss(to_texts, positives, known, config=config),
         loss(to_texts.T, targets.label_positives, known.T, config=config),
-        prototype_regulariser(to_prototypes, to_texts, positives, known, config=config),
+        prototype_regularizer(to_prototypes, to_texts, positives, known, config=config),
     ]
     assert [terms[name].item() for name in TERMS] == pytest.approx([e.item() for e in expected])
     total = sum(expected[:3]) + 0.1 * expected[3]
@@ -58,15 +58,15 @@ def test_terms_are_the_single_losses_and_sum_up_by_eq_5(loss, config):
 @pytest.mark.parametrize("term", TERMS)
 def test_each_term_can_be_switched_off(term):
     instances, texts, prototypes, targets = toy_batch()
-    off = {"regulariser_weight": 0.0} if term == "regulariser" else {term: False}
+    off = {"regularizer_weight": 0.0} if term == "regularizer" else {term: False}
     terms = multi_objective_loss(instances, texts, prototypes, targets, config=LossConfig(**off))
     assert term not in terms
-    weights = {"regulariser": 0.1}
+    weights = {"regularizer": 0.1}
     rest = sum(weights.get(name, 1) * value for name, value in terms.items() if name != "loss")
     assert terms["loss"].item() == pytest.approx(rest.item())
 
 
-def test_without_the_prototype_term_there_is_no_regulariser():
+def test_without_the_prototype_term_there_is_no_regularizer():
     instances, texts, prototypes, targets = toy_batch()
     config = LossConfig(query_to_prototype=False)
     terms = multi_objective_loss(instances, texts, prototypes, targets, config=config)
@@ -82,14 +82,14 @@ def trained(margin, *, n_labels, steps):
     ]
     rows = torch.arange(4 * n_labels)
     labels = rows % n_labels
-    targets = make_targets(labels[:, None], rows, labels, n_labels=n_labels, seed=0)
-    optimiser = torch.optim.Adam(vectors, lr=0.05)
+    targets = make_targets(labels[:, None], rows, labels, n_labels=n_labels, random_state=0)
+    optimizer = torch.optim.Adam(vectors, lr=0.05)
     for _ in range(steps):
         unit = [functional.normalize(vector, dim=1) for vector in vectors]
         terms = multi_objective_loss(*unit, targets, config=LossConfig(margin=margin))
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         terms["loss"].backward()
-        optimiser.step()
+        optimizer.step()
     instances, _, prototypes = (functional.normalize(v.detach(), dim=1) for v in vectors)
     best = (instances @ prototypes.T).argmax(dim=1)
     return terms, (best == labels).float().mean().item()
@@ -100,7 +100,7 @@ def test_falls_to_zero_on_separable_data(margin):
     first, _ = trained(margin, n_labels=6, steps=1)
     last, precision = trained(margin, n_labels=6, steps=200)
     assert all(first[name] > 0.1 for name in TERMS[:3])
-    # Not exactly 0: the regulariser draws a little at the texts (Eq. 6).
+    # Not exactly 0: the regularizer draws a little at the texts (Eq. 6).
     assert all(last[name] < 1e-3 for name in TERMS[:3])
     assert precision == 1
 

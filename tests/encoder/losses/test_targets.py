@@ -17,9 +17,9 @@ def as_tensors(pairs):
 
 
 @given(PAIRS, st.integers(1, 4), st.integers(0, 2**70))
-def test_draws_known_columns_without_repeats_and_all_if_there_are_few(pairs, n_drawn, seed):
+def test_draws_known_columns_without_repeats_and_all_if_there_are_few(pairs, n_drawn, random_state):
     rows, columns = as_tensors(pairs)
-    drawn = draw_positives(rows, columns, n_rows=6, n_drawn=n_drawn, seed=seed)
+    drawn = draw_positives(rows, columns, n_rows=6, n_drawn=n_drawn, random_state=random_state)
     assert drawn.shape == (6, n_drawn)
     for row in range(6):
         known = {column for r, column in pairs if r == row}
@@ -31,14 +31,17 @@ def test_draws_known_columns_without_repeats_and_all_if_there_are_few(pairs, n_d
 def test_same_seed_same_draw_in_any_order():
     rows, columns = torch.zeros(50, dtype=torch.int64), torch.arange(50)
     order = torch.randperm(50, generator=torch.Generator().manual_seed(0))
-    first = draw_positives(rows, columns, n_rows=1, n_drawn=5, seed=3)
-    again = draw_positives(rows[order], columns[order], n_rows=1, n_drawn=5, seed=3)
+    first = draw_positives(rows, columns, n_rows=1, n_drawn=5, random_state=3)
+    again = draw_positives(rows[order], columns[order], n_rows=1, n_drawn=5, random_state=3)
     assert torch.equal(first, again)
 
 
 def test_every_known_column_is_drawn_about_as_often():
     rows, columns = torch.zeros(8, dtype=torch.int64), torch.arange(8)
-    draws = [draw_positives(rows, columns, n_rows=1, seed=seed).item() for seed in range(4000)]
+    draws = [
+        draw_positives(rows, columns, n_rows=1, random_state=random_state).item()
+        for random_state in range(4000)
+    ]
     counts = torch.bincount(torch.tensor(draws), minlength=8)
     assert counts.sum() == 4000
     # 500 each are expected, with a standard deviation of 21: 5 of them either way.
@@ -48,7 +51,7 @@ def test_every_known_column_is_drawn_about_as_often():
 def test_rows_draw_independently():
     rows = torch.arange(4000).repeat_interleave(2)
     columns = torch.tensor([0, 1]).repeat(4000)
-    drawn = draw_positives(rows, columns, n_rows=4000, seed=1)[:, 0]
+    drawn = draw_positives(rows, columns, n_rows=4000, random_state=1)[:, 0]
     assert 1840 < drawn.sum() < 2160
     assert 1840 < (drawn[1:] ^ drawn[:-1]).sum() < 2160
 
@@ -56,7 +59,7 @@ def test_rows_draw_independently():
 def test_targets_of_a_batch():
     positives = torch.tensor([[1], [0], [-1]])
     rows, columns = torch.tensor([0, 0, 1]), torch.tensor([1, 2, 0])
-    targets = make_targets(positives, rows, columns, n_labels=4, seed=0)
+    targets = make_targets(positives, rows, columns, n_labels=4, random_state=0)
     assert targets.known.int().tolist() == [[0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]]
     assert targets.label_positives.tolist() == [[1], [0], [0], [-1]]
     assert targets.positives is positives

@@ -35,7 +35,7 @@ def test_a_batch_without_any_triplet_is_zero_with_zero_gradient(loss, known_ever
     assert torch.equal(pushed, torch.zeros_like(pushed))
 
 
-def test_weights_favour_the_hardest_negative():
+def test_weights_favor_the_hardest_negative():
     positives, known = torch.tensor([[0]]), torch.tensor([[True, False, False]])
     similarity = torch.tensor([[0.5, 0.9, 0.5]])
     pushed = gradient(

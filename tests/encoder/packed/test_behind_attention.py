@@ -29,16 +29,16 @@ def _nothing_compiled_before():
     module._cannot_compile.clear()
 
 
-def weights(seed):
-    generator = torch.Generator().manual_seed(seed)
+def weights(random_state):
+    generator = torch.Generator().manual_seed(random_state)
     shapes = [(D, D), D, D, D, (WIDE, D), WIDE, (D, WIDE), D, D, D]
     return TailWeights(
         *(torch.randn(shape, generator=generator).requires_grad_() for shape in shapes)
     )
 
 
-def given(n_tokens, seed=0):
-    generator = torch.Generator().manual_seed(seed)
+def given(n_tokens, random_state=0):
+    generator = torch.Generator().manual_seed(random_state)
     # A view, as attention gives it, and a non-leaf, as a layer gives it.
     states = torch.randn(n_tokens, D, generator=generator, requires_grad=True)
     mixed = torch.randn(n_tokens, 2, D // 2, generator=generator, requires_grad=True)

@@ -3,16 +3,16 @@ import pytest
 import torch
 import transformers
 
-from multitudes.encoder.device import triton_support
+from multitudes.deep.ops import triton_support
+from multitudes.deep.texts.tokens import TokenRows, pack
 from multitudes.encoder.packed.behind_attention import behind_attention
 from multitudes.encoder.packed.packed_bert import _in_triton, packed_bert_forward, supports_packed
-from multitudes.encoder.texts.tokens import TokenRows, pack
 
 N_HEADS = 2
 
 
-def small_bert(seed: int = 0, **changes):
-    torch.manual_seed(seed)
+def small_bert(random_state: int = 0, **changes):
+    torch.manual_seed(random_state)
     config = transformers.BertConfig(
         vocab_size=50, num_attention_heads=N_HEADS, intermediate_size=48,
         **{"hidden_size": 32, "max_position_embeddings": 40, "num_hidden_layers": 2, **changes},
@@ -20,8 +20,8 @@ def small_bert(seed: int = 0, **changes):
     return transformers.BertModel(config, add_pooling_layer=False).eval()
 
 
-def texts_of(lengths, seed=1):
-    rng = np.random.default_rng(seed)
+def texts_of(lengths, random_state=1):
+    rng = np.random.default_rng(random_state)
     ids = rng.integers(1, 50, sum(lengths)).astype(np.uint16)
     return TokenRows(ids, np.concatenate([[0], np.cumsum(lengths)]))
 

@@ -9,9 +9,9 @@ pytest.importorskip("transformers")
 
 import torch
 
+from multitudes.deep.texts.tokens import pack
 from multitudes.encoder.packed import packed_bert
 from multitudes.encoder.packed.packed_bert import packed_bert_forward
-from multitudes.encoder.texts.tokens import pack
 from tests.seq2set.operations import Operations
 from tests.triton_kernels import run_interpreted
 
@@ -25,7 +25,7 @@ PREPARE = """
 import torch
 from multitudes.encoder.packed import packed_bert
 from multitudes.encoder.packed.packed_bert import packed_bert_forward
-from multitudes.encoder.texts.tokens import pack
+from multitudes.deep.texts.tokens import pack
 from tests.encoder.packed.test_packed_bert import small_bert, texts_of
 from tests.encoder.packed.test_packed_layer import STILL, results
 
@@ -164,7 +164,7 @@ class Unlaunched:
 def test_few_operations_a_layer(monkeypatch):
     """The host must start them faster than a card is done with them."""
     pytest.importorskip("triton")
-    from multitudes.encoder.device import embedding, gelu, norm, short_attention
+    from multitudes.deep.ops import embedding, gelu, norm, short_attention
 
     for module in (embedding, gelu, norm, short_attention):
         for name in ("_forward_kernel", "_backward_kernel"):

@@ -14,8 +14,8 @@ from multitudes.errors import DataError
 Y = sp.csr_array(np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 1]], np.float32))
 
 
-def embeddings(n_instances=3, dim=6, seed=0):
-    generator = torch.Generator().manual_seed(seed)
+def embeddings(n_instances=3, dim=6, random_state=0):
+    generator = torch.Generator().manual_seed(random_state)
     return functional.normalize(torch.randn(n_instances, dim, generator=generator), dim=1)
 
 
@@ -25,7 +25,7 @@ def started():
     return centroids
 
 
-def test_start_is_the_normalised_mean_of_a_labels_instances():
+def test_start_is_the_normalized_mean_of_a_labels_instances():
     h, centroids = embeddings(), started()
     expected = torch.stack([h[0] + h[1], h[0] + h[2], torch.zeros(6), h[2]])
     torch.testing.assert_close(centroids.vectors, functional.normalize(expected, dim=1))
@@ -44,7 +44,7 @@ def test_recompute_takes_arrays_any_weights_and_many_blocks(monkeypatch):
 
 def test_recompute_forgets_what_was_there():
     centroids = started()
-    centroids.recompute(embeddings(seed=1), sp.csr_array(Y * [[1, 0, 0, 0]]))
+    centroids.recompute(embeddings(random_state=1), sp.csr_array(Y * [[1, 0, 0, 0]]))
     assert centroids.present.tolist() == [True, False, False, False]
     assert centroids.vectors[1:].abs().sum() == 0
 
@@ -55,7 +55,7 @@ def test_recompute_refuses_other_shapes():
 
 
 def test_momentum_is_eq_4_with_the_mean_of_several_instances():
-    centroids, new = started(), embeddings(seed=1)
+    centroids, new = started(), embeddings(random_state=1)
     before = centroids.vectors.clone()
     # Labels 3 and 0: instances 0 and 2 have label 0, instance 1 has label 3.
     labels = torch.tensor([0, 3])
@@ -67,7 +67,7 @@ def test_momentum_is_eq_4_with_the_mean_of_several_instances():
 
 
 def test_a_new_label_starts_from_its_instances_and_others_stay():
-    centroids, new = started(), embeddings(seed=1)
+    centroids, new = started(), embeddings(random_state=1)
     before = centroids.vectors.clone()
     labels = torch.tensor([1, 2])  # label 1 has no instance in this batch
     centroids.update(labels, new, torch.tensor([0]), torch.tensor([1]))
@@ -85,7 +85,7 @@ def test_an_update_by_the_centroid_itself_changes_nothing():
 
 
 def test_follows_instances_that_moved():
-    centroids, moved = started(), embeddings(seed=1)
+    centroids, moved = started(), embeddings(random_state=1)
     rows, columns = (torch.from_numpy(part).long() for part in Y.nonzero())
     labels = torch.arange(4)
     for _ in range(60):
@@ -97,7 +97,7 @@ def test_follows_instances_that_moved():
 
 
 def test_no_gradient_reaches_the_instances():
-    centroids, new = started(), embeddings(seed=1).requires_grad_()
+    centroids, new = started(), embeddings(random_state=1).requires_grad_()
     centroids.update(torch.tensor([0]), new, torch.tensor([0]), torch.tensor([0]))
     vectors, _ = centroids(torch.tensor([0]))
     assert not vectors.requires_grad

@@ -60,12 +60,14 @@ def test_the_gradient_of_a_cluster_is_the_sum_of_its_labels():
 
 
 def test_start_is_xavier_uniform_by_the_seed():
-    bank = FreeVectors(np.zeros(4, np.int64), 500, 100, seed=3)
+    bank = FreeVectors(np.zeros(4, np.int64), 500, 100, random_state=3)
     bound = np.sqrt(6 / 600)
     assert 0.99 * bound < bank.vectors.abs().max().item() <= bound
-    assert torch.equal(bank.vectors, FreeVectors(np.zeros(4, np.int64), 500, 100, seed=3).vectors)
+    assert torch.equal(
+        bank.vectors, FreeVectors(np.zeros(4, np.int64), 500, 100, random_state=3).vectors
+    )
     assert not torch.equal(
-        bank.vectors, FreeVectors(np.zeros(4, np.int64), 500, 100, seed=4).vectors
+        bank.vectors, FreeVectors(np.zeros(4, np.int64), 500, 100, random_state=4).vectors
     )
 
 
@@ -75,7 +77,7 @@ def test_a_cluster_outside_the_bank_is_refused():
 
 
 def test_a_checkpoint_brings_it_back():
-    bank = FreeVectors.from_label_embeddings(two_topics(), n_vectors=4, seed=1)
+    bank = FreeVectors.from_label_embeddings(two_topics(), n_vectors=4, random_state=1)
     other = FreeVectors(np.zeros(16, np.int64), 4, 6)
     other.load_state_dict(bank.state_dict())
     labels = torch.arange(16)

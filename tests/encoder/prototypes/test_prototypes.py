@@ -17,17 +17,17 @@ DIM = 8
 PAPER = PrototypeConfig(feed_forward=12, source_dropout=0.0)
 
 
-def network(config=PAPER, seed=0):
-    torch.manual_seed(seed)
+def network(config=PAPER, random_state=0):
+    torch.manual_seed(random_state)
     made = PrototypeNetwork(DIM, config)
     for parameter in made.parameters():  # no bias at 0, no norm at 1
         nn.init.normal_(parameter, std=0.5)
     return made.eval()
 
 
-def sources(n_labels=5, seed=0):
+def sources(n_labels=5, random_state=0):
     """Text, centroid and free vector (m, d) of some labels."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(random_state)
     return functional.normalize(torch.randn(3, n_labels, DIM, generator=generator), dim=2).unbind(0)
 
 
@@ -46,8 +46,8 @@ def plain_prototype(layer, tokens, n_heads):
         return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
 
     def norm(x, name):
-        centred = x - x.mean(axis=1, keepdims=True)
-        scaled = centred / np.sqrt(centred.var(axis=1, keepdims=True) + 1e-5)
+        centered = x - x.mean(axis=1, keepdims=True)
+        scaled = centered / np.sqrt(centered.var(axis=1, keepdims=True) + 1e-5)
         return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
 
     query, key, value = np.split(linear(tokens, "query_key_value"), 3, axis=1)

@@ -10,19 +10,19 @@ pytest.importorskip("torch")
 
 import torch
 
+from multitudes.deep.training.state_dicts import pack_state, unpack_state
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.errors import ConfigError, DataError
-from multitudes.training.state_dicts import pack_state, unpack_state
 from tests.encoder.sampling.problems import random_labels, two_topics
 
 EPOCHS = 5
 COLUMN = np.full(60, -1, np.int32)
 
 
-def sampler(Y=None, *, seed=0, **settings):
+def sampler(Y=None, *, random_state=0, **settings):
     settings = {"batch_size": 8, "prefetch": 0, "cluster_threads": 1, **settings}
     Y = random_labels() if Y is None else Y
-    return BatchSampler(Y, SamplerConfig(**settings), epochs=EPOCHS, seed=seed)
+    return BatchSampler(Y, SamplerConfig(**settings), epochs=EPOCHS, random_state=random_state)
 
 
 def train(sampler, epochs=range(EPOCHS), *, start_step=0, stop=None):
@@ -48,15 +48,17 @@ def assert_same(one, two):
 
 
 @given(
-    seed=st.integers(0, 1000),
+    random_state=st.integers(0, 1000),
     positives=st.integers(1, 4),
     fixed=st.booleans(),
     density=st.sampled_from([0.03, 0.1, 0.5]),
 )
-def test_exactly_the_pairs_of_y_are_known_and_each_positive_is_one(seed, positives, fixed, density):
-    Y = random_labels(30, 20, seed=seed, density=density)
+def test_exactly_the_pairs_of_y_are_known_and_each_positive_is_one(
+    random_state, positives, fixed, density
+):
+    Y = random_labels(30, 20, random_state=random_state, density=density)
     batches = sampler(
-        Y, seed=seed, positives=positives, fixed_n_labels=fixed, clustered=False
+        Y, random_state=random_state, positives=positives, fixed_n_labels=fixed, clustered=False
     ).epoch(0)
     for batch in batches:
         target = Y.toarray()[np.ix_(batch.instances, batch.labels)]
@@ -102,7 +104,7 @@ def test_the_same_seed_gives_the_same_batches_with_or_without_a_thread(prefetch)
 
 
 def test_another_seed_and_another_epoch_give_other_batches():
-    first, second = list(sampler(clustered=False).epoch(0)), list(sampler(seed=1).epoch(0))
+    first, second = list(sampler(clustered=False).epoch(0)), list(sampler(random_state=1).epoch(0))
     assert not np.array_equal(first[0].instances, second[0].instances)
     later = list(sampler(clustered=False).epoch(1))
     assert not np.array_equal(first[0].instances, later[0].instances)
@@ -146,7 +148,7 @@ def test_resuming_in_mid_epoch_without_the_state_is_an_error():
 
 def test_a_state_of_other_data_is_refused():
     with pytest.raises(DataError, match="n_instances=.* resume with the same data"):
-        sampler().load_state_dict(sampler(random_labels(seed=5)).state_dict())
+        sampler().load_state_dict(sampler(random_labels(random_state=5)).state_dict())
 
 
 def test_fixed_n_labels_fills_up_with_labels_that_occur_in_training():
@@ -166,8 +168,8 @@ def test_fillers_are_drawn_evenly(batch_size):
     Y = sp.csr_array((np.ones(60, np.float32), np.arange(60), np.arange(61)), shape=(60, 60))
     settings = {"batch_size": batch_size, "clustered": False, "fixed_n_labels": True}
     counts = np.zeros(60)
-    for seed in range(60):
-        source = sampler(Y, seed=seed, **settings)
+    for random_state in range(60):
+        source = sampler(Y, random_state=random_state, **settings)
         batch = source._batch(np.zeros(batch_size, np.int64), source._rng(1), COLUMN)
         counts[batch.labels] += 1
     assert counts[0] == 60  # the positive of all instances

@@ -10,7 +10,7 @@ INSTANCES = np.arange(3, 60)
 
 
 def test_clusters_hold_each_instance_once_and_are_small_and_pure():
-    clusters = cluster_instances(torch.from_numpy(two_topics()), INSTANCES, size=8, seed=0)
+    clusters = cluster_instances(torch.from_numpy(two_topics()), INSTANCES, size=8, random_state=0)
     np.testing.assert_array_equal(np.sort(clusters.instances), INSTANCES)
     sizes = np.diff(clusters.offsets)
     assert sizes.max() <= 8
@@ -25,14 +25,17 @@ def test_clusters_hold_each_instance_once_and_are_small_and_pure():
 
 def test_the_number_of_threads_and_the_precision_kept_change_nothing():
     H = torch.from_numpy(two_topics()).half()
-    one = cluster_instances(H, INSTANCES, size=4, seed=3, n_threads=1)
-    two = cluster_instances(H.float(), INSTANCES, size=4, seed=3, n_threads=2)
+    one = cluster_instances(H, INSTANCES, size=4, random_state=3, n_jobs=1)
+    two = cluster_instances(H.float(), INSTANCES, size=4, random_state=3, n_jobs=2)
     np.testing.assert_array_equal(one.instances, two.instances)
 
 
 def test_shuffling_keeps_clusters_together():
     clusters = Clusters(np.array([5, 7, 1, 0, 2, 9]), np.array([0, 2, 3, 6]))
-    shuffled = [clusters.shuffled(np.random.default_rng(seed)).tolist() for seed in range(20)]
+    shuffled = [
+        clusters.shuffled(np.random.default_rng(random_state)).tolist()
+        for random_state in range(20)
+    ]
     orders = {tuple(order) for order in shuffled}
     assert len(orders) > 1
     assert orders <= {

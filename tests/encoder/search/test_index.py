@@ -18,8 +18,8 @@ APPROXIMATE = ["hnsw", "ivf-pq"]
 def clustered():
     """Vectors (3000, 32) in 60 clusters, as label prototypes lie, and queries near some of them."""
     rng = np.random.default_rng(0)
-    centres = rng.standard_normal((60, 32))
-    vectors = unit(centres[rng.integers(0, 60, 3000)] + 0.5 * rng.standard_normal((3000, 32)))
+    centers = rng.standard_normal((60, 32))
+    vectors = unit(centers[rng.integers(0, 60, 3000)] + 0.5 * rng.standard_normal((3000, 32)))
     queries = unit(vectors[:200] + 0.1 * rng.standard_normal((200, 32)))
     return vectors, queries
 

@@ -25,13 +25,13 @@ def one_hot(labels):
     return sp.csr_array(Y)
 
 
-def bagged(n=480, *, size=4, noise=0.5, seed=0):
+def bagged(n=480, *, size=4, noise=0.5, random_state=0):
     """Instances near one of N_LABELS axes, or near the origin without a label, in random bags."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     labels = np.where(rng.random(n) < noise, -1, rng.integers(0, N_LABELS, n))
     X = 0.1 * rng.standard_normal((n, N_LABELS + 2))
     X[labels >= 0, labels[labels >= 0]] += 1
-    groups = random_groups(n, size, seed=seed)
+    groups = random_groups(n, size, random_state=random_state)
     group_labels = merge_labels(one_hot(labels), groups)
     return Bagged(X.astype(np.float32), labels, groups, group_labels)
 

@@ -26,7 +26,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def unseen():
-    return bagged(400, noise=0, seed=9)
+    return bagged(400, noise=0, random_state=9)
 
 
 def fitted(problem, **settings):
@@ -119,7 +119,7 @@ def test_groups_of_one_are_single_instances(unseen):
 
 
 def test_the_same_seed_gives_the_same_model(problem, unseen):
-    first, again, other = (fitted(problem, seed=s).predict(unseen.X) for s in (1, 1, 2))
+    first, again, other = (fitted(problem, random_state=s).predict(unseen.X) for s in (1, 1, 2))
     assert_same_predictions(first, again)
     assert (first.scores != other.scores).any()
 
@@ -178,10 +178,10 @@ def test_bags_without_labels_are_negatives_of_the_presence_loss(problem):
     labels = sp.csr_array(sp.vstack([sp.csr_array(np.eye(1, N_LABELS)), nothing]))
     groups = sp.csr_array(np.eye(4))
     training = MIMLTraining(n_epochs=2, validation_fraction=0.25)
-    for seed in range(6):
-        model = DeepMIML(loss="presence", training=training, seed=seed)
+    for random_state in range(6):
+        model = DeepMIML(loss="presence", training=training, random_state=random_state)
         model.fit(problem.X[:4], groups, labels)
-        assert model.counts_.unlabelled == 3
+        assert model.counts_.unlabeled == 3
         assert np.isfinite(model.history_[-1].loss)
 
 

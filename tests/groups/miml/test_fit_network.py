@@ -23,11 +23,16 @@ def new_network():
     return MIMLNetwork(N_LABELS + 2, N_LABELS)
 
 
-def trained(training, *, validation=None, seed=0, bags=None):
+def trained(training, *, validation=None, random_state=0, bags=None):
     network = new_network()
     bags = bags_of(bagged()) if bags is None else bags
     epochs = fit_network(
-        network, bags, ProportionLoss(), validation=validation, training=training, seed=seed
+        network,
+        bags,
+        ProportionLoss(),
+        validation=validation,
+        training=training,
+        random_state=random_state,
     )
     return network, epochs
 
@@ -45,7 +50,7 @@ def test_the_loss_falls():
 
 def test_the_same_seed_gives_the_same_weights_and_another_one_others():
     training = MIMLTraining(n_epochs=2)
-    first, second, other = (weights(trained(training, seed=s)[0]) for s in (3, 3, 4))
+    first, second, other = (weights(trained(training, random_state=s)[0]) for s in (3, 3, 4))
     for name, value in first.items():
         np.testing.assert_array_equal(value, second[name])
     assert any((value != other[name]).any() for name, value in first.items())
@@ -54,7 +59,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others():
 @pytest.mark.parametrize("monitor", ["loss", "precision"])
 def test_training_stops_and_the_best_epoch_is_kept(monitor):
     """Validation labels are wrong, so that every step makes it worse but the first few."""
-    problem, fooled = bagged(200), bagged(200, seed=1)
+    problem, fooled = bagged(200), bagged(200, random_state=1)
     swapped = fooled._replace(group_labels=sp.csr_array(fooled.group_labels[:, [1, 0, 3, 2]]))
     training = MIMLTraining(n_epochs=60, learning_rate=0.05, patience=3, monitor=monitor)
     validation = bags_of(swapped)
@@ -98,5 +103,5 @@ def test_divergence_is_an_error_that_says_what_to_do():
     with pytest.raises(ConfigError, match=r"loss became (nan|inf) in epoch 1: lower .* \(7\.5\)"):
         fit_network(
             new_network(), bags_of(bagged(40)), Diverging(), validation=None, training=training,
-            seed=0,
+            random_state=0,
         )  # fmt: skip

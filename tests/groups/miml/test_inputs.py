@@ -9,7 +9,7 @@ from multitudes.groups.miml.inputs import (
     bags_to_learn_from,
     checked_bags,
     checked_rows,
-    unlabelled_bags,
+    unlabeled_bags,
 )
 
 X = np.eye(5, dtype=np.float32)
@@ -25,7 +25,7 @@ def test_what_cannot_be_learned_from_is_left_out_and_counted(needs_labels, sizes
     bags, counts = bags_to_learn_from(X, GROUPS, LABELS, needs_labels=needs_labels)
     assert bags.sizes.tolist() == sizes
     assert (counts.groups, counts.empty, counts.empty_listed) == (4, 1, 1)
-    assert (counts.unlabelled, counts.in_no_group, counts.unseen_labels) == (1, 1, 1)
+    assert (counts.unlabeled, counts.in_no_group, counts.unseen_labels) == (1, 1, 1)
     assert counts.surplus == 1
 
 
@@ -43,7 +43,7 @@ def test_without_groups_each_instance_is_a_bag():
 
 
 def test_bags_to_predict_have_no_labels():
-    bags = unlabelled_bags(X, GROUPS, 7)
+    bags = unlabeled_bags(X, GROUPS, 7)
     assert bags.group_labels.shape == (4, 7)
     assert bags.group_labels.nnz == 0
     assert bags.sizes.tolist() == [2, 0, 2, 1]

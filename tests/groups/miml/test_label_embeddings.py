@@ -67,7 +67,7 @@ def test_sparse_features_give_the_same_embeddings():
 
 def test_a_label_in_no_group_has_a_zero_row():
     Y = one_hot(np.array([0, 1, 0, 1]))
-    groups = random_groups(4, 2, seed=0)
+    groups = random_groups(4, 2, random_state=0)
     X = np.eye(4, dtype=np.float32)
     bags = Bags(X, sp.csr_array(groups.T), merge_labels(Y, groups))
     assert embeddings_of(bags, "eagle").any(axis=1).tolist() == [True, True, False, False]

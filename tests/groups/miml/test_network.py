@@ -13,14 +13,14 @@ from tests.groups.miml.problems import member_rows
 MEMBERS = member_rows([0, 1, 2], [3], [4, 0])
 
 
-def made(seed=0, **settings):
-    torch.manual_seed(seed)
+def made(random_state=0, **settings):
+    torch.manual_seed(random_state)
     settings = {"n_concepts": 3, "label_embeddings": torch.randn(4, 5), "tau": 0.7} | settings
     return MIMLNetwork(5, 4, **settings)
 
 
-def instances(n=5, seed=1):
-    return torch.randn(n, 5, generator=torch.Generator().manual_seed(seed))
+def instances(n=5, random_state=1):
+    return torch.randn(n, 5, generator=torch.Generator().manual_seed(random_state))
 
 
 def slow_instance_logits(network, X):
@@ -139,7 +139,7 @@ def test_gradients_reach_every_weight(train_embeddings):
 
 @pytest.mark.parametrize("hidden_size", [None, 6])
 def test_sparse_rows_give_the_same_outputs_and_gradients(hidden_size):
-    X = instances() * (instances(seed=2) > 0)
+    X = instances() * (instances(random_state=2) > 0)
     found = []
     for rows in (X, X.to_sparse_coo()):
         network = made(hidden_size=hidden_size, train_embeddings=True)

@@ -15,7 +15,7 @@ from multitudes.scores.sets import ExpectedF1, GlobalThreshold
 from multitudes.scores.sets.expected_f1 import mean_inverse, tilted
 from multitudes.types import Predictions
 
-from ..problems import drawn, partly_labelled
+from ..problems import drawn, partly_labeled
 
 
 def fitted(unlisted=0.0, tilt=0.0, empty=0.0):
@@ -81,10 +81,10 @@ def test_a_given_tilt_is_kept():
 
 @pytest.mark.parametrize("metric", ["micro", "example"])
 def test_instances_that_deserve_no_label_get_none(metric):
-    rule = ExpectedF1(metric=metric).fit(*partly_labelled(0))
-    predictions, truth = partly_labelled(1)
+    rule = ExpectedF1(metric=metric).fit(*partly_labeled(0))
+    predictions, truth = partly_labeled(1)
     sets = rule.apply(predictions)
-    by_threshold = GlobalThreshold(metric=metric).fit(*partly_labelled(0)).apply(predictions)
+    by_threshold = GlobalThreshold(metric=metric).fit(*partly_labeled(0)).apply(predictions)
     hopeless = predictions.scores[:, 0] < 0.5
     assert 0.2 < hopeless.mean() < 0.3
     assert (sets.labels[hopeless] == -1).all()

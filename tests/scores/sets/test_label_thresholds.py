@@ -15,9 +15,9 @@ from multitudes.types import Predictions
 from ..problems import drawn, small_problems
 
 
-def two_scales(n=2000, seed=0):
+def two_scales(n=2000, random_state=0):
     """Labels 0 and 1 have probabilities p, but label 1's scores are p / 3."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     p = rng.random((n, 2))
     scores = p / np.array([1, 3])
     truth = sp.csr_array((rng.random((n, 2)) < p).astype(np.float32))
@@ -27,7 +27,7 @@ def two_scales(n=2000, seed=0):
 @pytest.mark.parametrize(("metric", "gain"), [("micro", 0.02), ("example", 0.004)])
 def test_labels_whose_scores_differ_in_scale_are_put_right(metric, gain):
     predictions, truth = two_scales()
-    fresh, fresh_truth = two_scales(seed=1)
+    fresh, fresh_truth = two_scales(random_state=1)
     own = LabelThresholds(metric=metric).fit(predictions, truth)
     common = GlobalThreshold(metric=metric).fit(predictions, truth)
     values = [set_scores(rule.apply(fresh), fresh_truth, average=metric).f1

@@ -19,7 +19,7 @@ def test_for_true_probabilities_it_is_half_the_micro_f1():
     assert rule.threshold_ == pytest.approx(f1 / 2, abs=0.03)
 
 
-def test_a_threshold_between_neighbouring_scores_parts_them():
+def test_a_threshold_between_neighboring_scores_parts_them():
     low = np.float32(0.5)
     high = np.nextafter(low, np.float32(1))
     predictions = Predictions.from_lists([[0, 1]], [[float(high), float(low)]], 2)

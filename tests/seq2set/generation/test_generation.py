@@ -34,7 +34,7 @@ def test_greedy_probabilities_are_those_of_the_steps():
 
 
 def test_nothing_comes_after_the_end_of_a_sequence():
-    net = network(n_steps=6, seed=4)
+    net = network(n_steps=6, random_state=4)
     free, ended = made(net), made(net, ends=True)
     assert any(-1 in row[:-1] and row[-1] != -1 for row in free.labels.tolist())
     for row, whole in zip(ended.labels.tolist(), free.labels.tolist(), strict=True):
@@ -47,7 +47,7 @@ def test_nothing_comes_after_the_end_of_a_sequence():
 @pytest.mark.parametrize(("ends", "stop_at"), [(True, None), (False, 0.6), (False, 1e-6)])
 @pytest.mark.parametrize("masked", [False, True])
 def test_stopping_early_is_the_same_for_a_batch_and_single_texts(ends, stop_at, masked):
-    net = network(n_steps=8, seed=4, masked_softmax=masked)
+    net = network(n_steps=8, random_state=4, masked_softmax=masked)
     config = DecodingConfig(stop_at=stop_at)
     rows = token_rows((12, 9, 6, 3, 1))
     batch = made(net, config=config, ends=ends, batch=word_batch(rows)).labels.tolist()
@@ -60,7 +60,7 @@ def test_stopping_early_is_the_same_for_a_batch_and_single_texts(ends, stop_at, 
 
 
 def test_stopping_early_leaves_out_what_comes_after_a_certain_empty_label():
-    net = network(n_steps=6, seed=4)
+    net = network(n_steps=6, random_state=4)
     free = made(net).labels.tolist()
     stopped = made(net, config=DecodingConfig(stop_at=1e-9)).labels.tolist()
     for row, whole in zip(stopped, free, strict=True):
@@ -102,9 +102,9 @@ def ended_well(sequence, empty):
 @pytest.mark.parametrize("ends", [False, True])
 def test_a_wide_beam_finds_the_likeliest_sequence(no_repeat, ends):
     config = DecodingConfig(beam_width=64, no_repeat=no_repeat)
-    for seed in range(3):
-        net = network(n_steps=3, seed=seed, scale=4.0)
-        batch = words((7,), seed=seed)
+    for random_state in range(3):
+        net = network(n_steps=3, random_state=random_state, scale=4.0)
+        batch = words((7,), random_state=random_state)
         expected = likeliest(net, batch, no_repeat=no_repeat, ends=ends)
         found = made(net, config=config, ends=ends, batch=batch).labels[0].tolist()
         assert found == [-1 if symbol == net.empty else symbol for symbol in expected]
@@ -128,7 +128,7 @@ def test_beams_of_a_batch_are_those_of_single_texts(settings, ends):
 @pytest.mark.parametrize("masked", [False, True])
 def test_more_labels_than_are_looked_at_together(monkeypatch, ends, stop_at, no_repeat, masked):
     """Steps are then scored when all are made, a few at a time."""
-    net = network(n_steps=6, seed=4, masked_softmax=masked)
+    net = network(n_steps=6, random_state=4, masked_softmax=masked)
     config = DecodingConfig(stop_at=stop_at, no_repeat=no_repeat)
     together = made(net, config=config, ends=ends)
     monkeypatch.setattr("multitudes.seq2set.network.label_output.MAX_LABELS_AT_ONCE", 3)

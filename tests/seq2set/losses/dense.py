@@ -17,14 +17,16 @@ def random_targets(rng, n, width, n_labels, *, empty=0):
     return torch.from_numpy(targets)
 
 
-def random_problem(seed=0, *, n=5, n_steps=6, width=4, z=3, n_labels=9, d=4, dtype=torch.float64):
+def random_problem(
+    random_state=0, *, n=5, n_steps=6, width=4, z=3, n_labels=9, d=4, dtype=torch.float64
+):
     """States, weight, bias, embeddings and targets; the empty label is 0."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(random_state)
 
     def draw(*shape):
         return torch.randn(*shape, generator=generator, dtype=dtype)
 
-    targets = random_targets(np.random.default_rng(seed), n, width, n_labels)
+    targets = random_targets(np.random.default_rng(random_state), n, width, n_labels)
     parts = draw(n, n_steps, z), draw(n_labels, z), draw(n_labels), draw(n_labels, d)
     return (*parts, targets)
 

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-HEADINGS = ["What it optimises", "Inputs", "Reference", "Relation to siblings", "Example"]
+HEADINGS = ["What it optimizes", "Inputs", "Reference", "Relation to siblings", "Example"]
 
 
 @pytest.mark.parametrize("name", ["set_matching", "transport", "set_generation", "sequence"])

@@ -12,8 +12,8 @@ import torch
 from multitudes.seq2set.losses.ipot import transport_plans
 
 
-def random_batch(n=300, n_rows=7, n_columns=5, seed=0, dtype=torch.float64):
-    rng = np.random.default_rng(seed)
+def random_batch(n=300, n_rows=7, n_columns=5, random_state=0, dtype=torch.float64):
+    rng = np.random.default_rng(random_state)
     cost = torch.from_numpy(rng.random((n, n_rows, n_columns))).to(dtype) * 2
     rows = torch.from_numpy(np.arange(n_rows) < rng.integers(1, n_rows + 1, (n, 1)))
     columns = torch.from_numpy(np.arange(n_columns) < rng.integers(1, n_columns + 1, (n, 1)))

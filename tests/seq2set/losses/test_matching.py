@@ -12,8 +12,8 @@ from multitudes.errors import ConfigError, DataError
 from multitudes.seq2set.losses.matching import INSTANCES_AT_ONCE, Matcher
 
 
-def random_batch(n=50, n_steps=8, width=5, seed=0):
-    rng = np.random.default_rng(seed)
+def random_batch(n=50, n_steps=8, width=5, random_state=0):
+    rng = np.random.default_rng(random_state)
     probabilities = torch.from_numpy(rng.random((n, n_steps, width)).astype(np.float32))
     return probabilities, torch.from_numpy(rng.integers(0, width + 1, n))
 
@@ -33,11 +33,11 @@ def test_each_instance_is_matched_as_by_scipy(scheme):
 def test_threads_and_batches_change_nothing():
     probabilities, n_targets = random_batch(3 * INSTANCES_AT_ONCE + 5)
     alone = torch.cat(
-        [Matcher(n_threads=1).start(*pair).steps() for pair in zip(
+        [Matcher(n_jobs=1).start(*pair).steps() for pair in zip(
             probabilities.split(1), n_targets.split(1), strict=True
         )]
     )  # fmt: skip
-    with Matcher(n_threads=3) as matcher:
+    with Matcher(n_jobs=3) as matcher:
         assert torch.equal(matcher.start(probabilities, n_targets).steps(), alone)
 
 

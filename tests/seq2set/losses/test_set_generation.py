@@ -25,7 +25,7 @@ def loss_terms(problem, *, scheme="all", empty=0, **settings):
         targets,
         OutputLayer(weight, bias),
         empty=empty,
-        matcher=Matcher(scheme, n_threads=1),
+        matcher=Matcher(scheme, n_jobs=1),
         embeddings=embeddings,
         config=SetLossConfig(**settings),
     )
@@ -33,9 +33,9 @@ def loss_terms(problem, *, scheme="all", empty=0, **settings):
 
 @pytest.mark.parametrize("scheme", ["all", "first-n"])
 @pytest.mark.parametrize("labels_at_once", [None, 2])
-@pytest.mark.parametrize("seed", range(5))
-def test_terms_and_gradients_are_those_of_the_dense_twin(scheme, labels_at_once, seed):
-    problem = random_problem(seed)
+@pytest.mark.parametrize("random_state", range(5))
+def test_terms_and_gradients_are_those_of_the_dense_twin(scheme, labels_at_once, random_state):
+    problem = random_problem(random_state)
     states, weight, bias, embeddings, targets = problem
     leaves = [part.requires_grad_() for part in (states, weight, bias)]
     terms = loss_terms(problem, scheme=scheme, labels_at_once=labels_at_once)
@@ -157,14 +157,14 @@ def test_descending_the_loss_produces_the_sets():
     torch.manual_seed(0)
     states, weight, bias, embeddings, targets = random_problem(z=12, dtype=torch.float32)
     leaves = [part.requires_grad_() for part in (states, weight, bias)]
-    optimiser = torch.optim.Adam(leaves, lr=0.1)
+    optimizer = torch.optim.Adam(leaves, lr=0.1)
     for _ in range(100):
         # A stronger transport term would fill steps that should be empty.
         problem = states, weight, bias, embeddings, targets
         terms = loss_terms(problem, transport_weight=0.5)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         terms["loss"].backward()
-        optimiser.step()
+        optimizer.step()
     produced = functional.linear(states, weight, bias).argmax(dim=2)
     for symbols, labels in zip(produced.tolist(), targets.tolist(), strict=True):
         produced_labels = sorted(symbol for symbol in symbols if symbol != 0)

@@ -10,8 +10,8 @@ from torch.nn import functional
 from multitudes.seq2set.losses import set_matching_loss
 
 
-def random_log_probs(n=3, n_steps=5, n_labels=8, seed=0):
-    generator = torch.Generator().manual_seed(seed)
+def random_log_probs(n=3, n_steps=5, n_labels=8, random_state=0):
+    generator = torch.Generator().manual_seed(random_state)
     logits = torch.randn(n, n_steps, n_labels, generator=generator, dtype=torch.float64)
     return logits.log_softmax(dim=2)
 

@@ -16,8 +16,8 @@ from multitudes.seq2set.losses.transport import cosine_distances, transport_dist
 CONVERGED = SetLossConfig(transport_steps=3000)
 
 
-def random_vectors(n=30, n_steps=6, width=4, d=5, seed=0):
-    generator = torch.Generator().manual_seed(seed)
+def random_vectors(n=30, n_steps=6, width=4, d=5, random_state=0):
+    generator = torch.Generator().manual_seed(random_state)
     expected = torch.randn(n, n_steps, d, generator=generator, dtype=torch.float64)
     targets = torch.randn(n, width, d, generator=generator, dtype=torch.float64)
     counts = torch.randint(1, width + 1, (n, 1), generator=generator)

@@ -96,8 +96,8 @@ KERNELS = """
 import torch
 from multitudes.seq2set.network.attention_steps import Attended, Attention
 from multitudes.seq2set.network import attention_steps as plain
-from multitudes.seq2set.device import attention as kernels
-from multitudes.seq2set.device import values as device_values
+from multitudes.deep.ops import attention as kernels
+from multitudes.deep.ops import values as device_values
 
 {problem}
 
@@ -145,8 +145,8 @@ def test_the_kernels_agree_with_tensor_operations():
 @pytest.mark.parametrize("kind", ["fp32", "bf16"])
 def test_the_kernels_compile_for_a_gpu(kind):
     pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
-    from multitudes.seq2set.device import attention as kernels
-    from multitudes.seq2set.device.values import _values_kernel
+    from multitudes.deep.ops import attention as kernels
+    from multitudes.deep.ops.values import _values_kernel
 
     def types(kernel):
         """Of all arguments, in order: pointers are lower in the list than numbers."""

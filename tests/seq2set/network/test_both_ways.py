@@ -37,7 +37,7 @@ def test_gradients_by_finite_differences():
 
 KERNELS = """
 import torch
-from multitudes.seq2set.device import both_ways as kernels
+from multitudes.deep.ops import both_ways as kernels
 from multitudes.seq2set.network.both_ways import both_ways, one_way
 
 torch.manual_seed(0)
@@ -73,7 +73,7 @@ def test_the_kernels_agree_with_tensor_operations():
 @pytest.mark.parametrize("kind", ["fp32", "bf16"])
 def test_the_kernels_compile_for_a_gpu(kind):
     pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
-    from multitudes.seq2set.device import both_ways as kernels
+    from multitudes.deep.ops import both_ways as kernels
 
     known = {"mirror": "*i64", "active": "*i1"}
     pointers = {"x", "out", "given", "states"}

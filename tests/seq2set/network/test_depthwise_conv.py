@@ -30,7 +30,7 @@ def test_what_is_behind_the_last_position_is_0():
 KERNELS = """
 import torch
 from multitudes.seq2set.network.depthwise_conv import depthwise_conv
-from multitudes.seq2set.device.convolution import convolved_on_device, gradients_on_device
+from multitudes.deep.ops.convolution import convolved_on_device, gradients_on_device
 
 torch.manual_seed(0)
 for n, length, c, width, stride, counts_for in [
@@ -61,7 +61,7 @@ def test_the_kernels_agree_with_torchs_convolution():
 @pytest.mark.parametrize("kind", ["fp32", "bf16"])
 def test_the_kernels_compile_for_a_gpu(kind):
     pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
-    from multitudes.seq2set.device import convolution as kernels
+    from multitudes.deep.ops import convolution as kernels
 
     sizes = dict.fromkeys(("l", "k", "c", "width", "stride"), "i32")
     blocks = {"RELU": True, "P": 8, "C": 128}

@@ -44,7 +44,7 @@ def test_the_written_out_gradient_is_autograds(ragged, has_bias):
 
 KERNELS = """
 import torch
-from multitudes.seq2set.device.cell import advance_on_device, retreat_on_device
+from multitudes.deep.ops.cell import advance_on_device, retreat_on_device
 from multitudes.seq2set.network.gru_cell import CellInputs, Dropped, advance, retreat
 
 torch.manual_seed(0)
@@ -93,7 +93,7 @@ def test_the_kernels_agree_with_tensor_operations():
 @pytest.mark.parametrize("kind", ["fp32", "bf16"])
 def test_the_kernels_compile_for_a_gpu(kind):
     pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
-    from multitudes.seq2set.device.cell import _advance_kernel, _retreat_kernel
+    from multitudes.deep.ops.cell import _advance_kernel, _retreat_kernel
 
     read = {
         "inputs": f"*{kind}", "gates": f"*{kind}", "bias": "*fp32", "active": "*i1",

@@ -24,7 +24,7 @@ def test_it_does_what_its_kernels_do_in_turn(strides, n_kernels):
 
 KERNELS = """
 import torch
-from multitudes.seq2set.device.composition import composed_on_device, gradients_on_device
+from multitudes.deep.ops.composition import composed_on_device, gradients_on_device
 from multitudes.seq2set.network.kernel_composition import composed
 
 torch.manual_seed(0)
@@ -47,7 +47,7 @@ def test_the_kernels_agree_with_tensor_operations():
 
 def test_the_kernels_compile_for_a_gpu():
     pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
-    from multitudes.seq2set.device import composition as kernels
+    from multitudes.deep.ops import composition as kernels
 
     sizes = dict.fromkeys(("c", "w", "v", "width", "stride"), "i32")
     forward = dict.fromkeys(("kernel", "other", "out"), "*fp32")

@@ -23,7 +23,7 @@ def test_the_smaller_id_among_equals():
 
 KERNEL = """
 import torch
-from multitudes.seq2set.device import choice as device_choice
+from multitudes.deep.ops import choice as device_choice
 from multitudes.seq2set.network.label_choice import choose_labels
 
 torch.manual_seed(0)
@@ -53,7 +53,7 @@ def test_the_kernel_agrees_with_tensor_operations():
 @pytest.mark.parametrize("kind", ["fp32", "bf16"])
 def test_the_kernel_compiles_for_a_gpu(kind):
     pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
-    from multitudes.seq2set.device.choice import _choose_kernel
+    from multitudes.deep.ops.choice import _choose_kernel
 
     types = {
         "products": f"*{kind}",

@@ -14,8 +14,10 @@ from multitudes.seq2set.network.label_softmax import OutputLayer, Scored, label_
 N_LABELS = 11
 
 
-def random_inputs(seed=0, *, n=3, n_steps=4, z=5, n_labels=N_LABELS, d=3, k=3, dtype=torch.float64):
-    generator = torch.Generator().manual_seed(seed)
+def random_inputs(
+    random_state=0, *, n=3, n_steps=4, z=5, n_labels=N_LABELS, d=3, k=3, dtype=torch.float64
+):
+    generator = torch.Generator().manual_seed(random_state)
 
     def draw(*shape):
         return torch.randn(*shape, generator=generator, dtype=dtype)

@@ -13,7 +13,7 @@ LABELS = ["Cat and dog", "a fox", "???"]
 
 def made(label_texts=LABELS, **settings):
     config = WordsConfig(**settings)
-    return start_vectors(VOCABULARY, label_texts, n_labels=3, config=config, seed=0)
+    return start_vectors(VOCABULARY, label_texts, n_labels=3, config=config, random_state=0)
 
 
 def test_from_a_file(tmp_path):

@@ -33,9 +33,9 @@ def test_the_gradient_is_autograds(has_along):
     logits = torch.randn(3, 7, dtype=torch.float64, requires_grad=True)
     places, to_asked = torch.tensor([[0, 6], [3, 3], [5, 1]]), torch.randn(3, 2).double()
     along = torch.randn(3, 7).double() if has_along else None
-    normaliser = logits.logsumexp(dim=1)  # (3,)
-    probabilities = (logits - normaliser[:, None]).exp()
-    loss = ((logits.gather(1, places) - normaliser[:, None]) * to_asked).sum()
+    normalizer = logits.logsumexp(dim=1)  # (3,)
+    probabilities = (logits - normalizer[:, None]).exp()
+    loss = ((logits.gather(1, places) - normalizer[:, None]) * to_asked).sum()
     shift = -to_asked.sum(dim=1)
     if along is not None:
         loss = loss + (probabilities * along).sum()
@@ -43,13 +43,13 @@ def test_the_gradient_is_autograds(has_along):
     loss.backward()
     block = Products(logits.detach().clone(), None, places)
     found = block.products  # over what is read
-    spread(block, normaliser.detach(), shift, along, to_asked, found)
+    spread(block, normalizer.detach(), shift, along, to_asked, found)
     torch.testing.assert_close(found, logits.grad)
 
 
 KERNELS = """
 import torch
-from multitudes.seq2set.device import softmax as kernels
+from multitudes.deep.ops import softmax as kernels
 from multitudes.seq2set.network import softmax_blocks as plain
 from multitudes.seq2set.network.softmax_blocks import Products, Running
 
@@ -71,7 +71,7 @@ for c, k, has_bias, more, kind in [
         shrink = absorb(Products(logits.clone(), bias, places), running, unscaled)
         results.append((*running, shrink, *([unscaled] if more else [])))
     torch.testing.assert_close(*results, atol=near, rtol=near)
-    normaliser, shift = running.highest + running.total.log(), torch.randn(n)
+    normalizer, shift = running.highest + running.total.log(), torch.randn(n)
     along, to_asked = torch.randn(n, c).to(kind) if more else None, torch.randn(n, k)
     results = []
     for spread, onto in [
@@ -83,7 +83,7 @@ for c, k, has_bias, more, kind in [
         places_of = {"products": block.products, "along": also}
         out = places_of.get(onto)
         out = torch.empty_like(logits) if out is None else out
-        spread(block, normaliser, shift, also, to_asked, out)
+        spread(block, normalizer, shift, also, to_asked, out)
         results.append(out)
     for found in results[1:]:
         torch.testing.assert_close(found, results[0], atol=near, rtol=near)
@@ -98,7 +98,7 @@ def test_the_kernels_agree_with_tensor_operations():
 @pytest.mark.parametrize("kind", ["fp32", "bf16"])
 def test_the_kernels_compile_for_a_gpu(kind):
     pytest.importorskip("triton", reason="Triton comes with a CUDA build of torch")
-    from multitudes.seq2set.device.softmax import _absorb_kernel, _spread_kernel
+    from multitudes.deep.ops.softmax import _absorb_kernel, _spread_kernel
 
     read = {"products": f"*{kind}", "bias": "*fp32", "places": "*i64"}
     sizes = {"c": "i32", "k": "i32"}
@@ -112,7 +112,7 @@ def test_the_kernels_compile_for_a_gpu(kind):
     compile_for_a_gpu(_absorb_kernel, forward, constants)
     backward = {
         **read,
-        **dict.fromkeys(("normaliser", "shift", "to_asked"), "*fp32"),
+        **dict.fromkeys(("normalizer", "shift", "to_asked"), "*fp32"),
         "along": f"*{kind}",
         "out": f"*{kind}",
         **sizes,
@@ -128,12 +128,12 @@ def test_a_gpu_gives_the_same(onto):
     n, c, k = 300, 5000, 27
     logits, along = torch.randn(n, c), torch.randn(n, c)
     places, to_asked = torch.randint(-1, c, (n, k)), torch.randn(n, k)
-    normaliser, shift = logits.logsumexp(dim=1), torch.randn(n)
+    normalizer, shift = logits.logsumexp(dim=1), torch.randn(n)
     results = []
     for device in ("cpu", "cuda"):
         products, more = logits.to(device, copy=True), along.to(device, copy=True)
         block = Products(products, None, places.to(device))
         out = {"products": products, "along": more, "apart": torch.empty_like(products)}[onto]
-        spread(block, normaliser.to(device), shift.to(device), more, to_asked.to(device), out)
+        spread(block, normalizer.to(device), shift.to(device), more, to_asked.to(device), out)
         results.append(out.cpu())
     torch.testing.assert_close(*results, atol=1e-5, rtol=1e-4)

@@ -37,7 +37,7 @@ def test_few_lengths(per_doubling, expected):
 @pytest.mark.parametrize(("n", "size"), [(100, 8), (96, 8), (3, 8), (1000, 8), (1, 1)])
 def test_an_epoch_shows_every_instance_in_batches_of_one_size(n, size):
     lengths = np.random.default_rng(0).integers(1, 50, n)
-    batches = epoch_rows(lengths, batch_size=size, seed=3, epoch=0)
+    batches = epoch_rows(lengths, batch_size=size, random_state=3, epoch=0)
     assert {len(batch) for batch in batches} == {min(n, size)}
     assert len(batches) == -(-n // min(n, size))
     assert set(np.concatenate(batches).tolist()) == set(range(n))
@@ -47,7 +47,7 @@ def test_an_epoch_shows_every_instance_in_batches_of_one_size(n, size):
 
 def test_texts_of_similar_length_go_together():
     lengths = np.random.default_rng(0).integers(1, 500, 1024)
-    batches = epoch_rows(lengths, batch_size=8, seed=0, epoch=1)
+    batches = epoch_rows(lengths, batch_size=8, random_state=0, epoch=1)
     spread = np.mean([np.ptp(lengths[batch]) for batch in batches])
     assert spread < 50
 
@@ -55,8 +55,8 @@ def test_texts_of_similar_length_go_together():
 def test_order_depends_on_seed_and_epoch():
     lengths = np.random.default_rng(0).integers(1, 500, 64)
 
-    def order(seed, epoch):
-        batches = epoch_rows(lengths, batch_size=8, seed=seed, epoch=epoch)
+    def order(random_state, epoch):
+        batches = epoch_rows(lengths, batch_size=8, random_state=random_state, epoch=epoch)
         return np.concatenate(batches).tolist()
 
     assert order(0, 1) == order(0, 1)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 class CountLoss(nn.Module):
     """Cross-entropy between the mean label probabilities of a bag and its list's shares.
 
-    What it optimises
+    What it optimizes
     -----------------
     Probabilities of single instances whose sum over a bag is proportional to its counts: all
     instances explain the list together, not the strongest one alone. It needs list-merged labels;

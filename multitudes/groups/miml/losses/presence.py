@@ -11,7 +11,7 @@ from multitudes.groups.miml.network import pooled
 class PresenceLoss(nn.Module):
     """Binary cross-entropy of sigmoid(pooled logits), label by label.
 
-    What it optimises
+    What it optimizes
     -----------------
     Labels that a bag lists above those it does not, each label by itself: right for set-merged
     labels and for instances with several labels. The ReLU of Eq. 7 keeps logits at 0 or above, so
@@ -31,7 +31,7 @@ class PresenceLoss(nn.Module):
 
     Relation to siblings
     --------------------
-    `ProportionLoss` lets labels compete and honours counts.
+    `ProportionLoss` lets labels compete and honors counts.
 
     Example
     -------

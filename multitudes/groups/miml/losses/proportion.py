@@ -11,7 +11,7 @@ from multitudes.groups.miml.network import pooled
 class ProportionLoss(nn.Module):
     """Cross-entropy between softmax(pooled logits) and the share of each label in a bag's list.
 
-    What it optimises
+    What it optimizes
     -----------------
     The pooled logits of Eq. 7 rank labels by how often a bag lists them. With one instance and one
     label this is ordinary softmax classification, so that bags and single instances are learned

@@ -1,0 +1,1 @@
+"""What the networks share: texts, devices, training, and operations that are fast on a GPU."""

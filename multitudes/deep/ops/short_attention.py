@@ -1,0 +1,289 @@
+"""Self-attention over packed texts, for texts of up to 128 tokens, on CUDA through Triton.
+
+General attention kernels cut long texts into tiles of 64 or 128 tokens. Titles have 10 to 30, so
+most of such a tile is wasted. Here one program does one text and one head, with a single tile
+just large enough, reads queries, keys and values where the linear layer left them, and keeps the
+attention matrix in registers; the backward pass computes it anew. Texts of a batch are of all
+lengths, a title's and a page's, so each size of tile is a launch of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from multitudes.deep.ops.random import Draw, kept, key_of
+from multitudes.deep.texts.tokens import TILES, PackedTokens
+
+# Fewer warps spill registers, more leave them idle (ptxas -v for sm_90).
+WARPS = {16: 1, 32: 1, 64: 4, 128: 8}
+
+
+@triton.jit
+def _weights(q, k, rows, n, scale):
+    """Softmax of the scaled products; columns past the text's end are zero."""
+    products = tl.dot(q, tl.trans(k)) * scale  # (BLOCK, BLOCK) float32
+    products = tl.where(rows[None, :] < n, products, -1e30)
+    unscaled = tl.exp(products - tl.max(products, 1)[:, None])
+    return unscaled * (1.0 / tl.sum(unscaled, 1))[:, None]
+
+
+@triton.jit
+def _clear_filling(out, start, n_tokens, row_size, column, D: tl.constexpr, BLOCK: tl.constexpr):
+    """Zeros behind the last text, so that nothing undefined flows on."""
+    rows, dims = tl.arange(0, BLOCK), tl.arange(0, D)
+    for first in range(start, n_tokens, BLOCK):
+        where = (first + rows)[:, None].to(tl.int64) * row_size + column + dims[None, :]
+        zeros = tl.zeros((BLOCK, D), out.dtype.element_ty)
+        tl.store(out + where, zeros, mask=((first + rows) < n_tokens)[:, None])
+
+
+# Sizes that change from batch to batch: a kernel must not be compiled anew for each kind of them.
+VARYING = ("first", "n_own", "n_texts", "n_tokens", "place")
+
+
+@triton.jit(do_not_specialize=VARYING)
+def _forward_kernel(
+    qkv,  # IN (n_tokens, 3, H, D)
+    out,  # OUT (n_tokens, H, D)
+    offsets,  # IN int32 (n_texts + 1,)
+    by_length,  # IN int32 (n_texts,)
+    seeds,  # IN int64 (at least place + 1,)
+    first,  # in by_length, of the texts of this tile
+    n_own,  # texts of this tile
+    n_texts,
+    n_tokens,
+    place,  # of the seed
+    scale,
+    p,
+    H: tl.constexpr,
+    D: tl.constexpr,
+    BLOCK: tl.constexpr,
+    DROPOUT: tl.constexpr,
+):
+    head, number = tl.program_id(0), tl.program_id(1)
+    if number == n_own:
+        start = tl.load(offsets + n_texts)
+        _clear_filling(out, start, n_tokens, H * D, head * D, D, BLOCK)
+    else:
+        text = tl.load(by_length + first + number)
+        start = tl.load(offsets + text)
+        n = tl.load(offsets + text + 1) - start
+        rows, dims = tl.arange(0, BLOCK), tl.arange(0, D)
+        inside = (rows < n)[:, None]
+        tokens = (start + rows)[:, None].to(tl.int64)
+        where = qkv + tokens * (3 * H * D) + head * D + dims[None, :]
+        q = tl.load(where, mask=inside, other=0.0)
+        k = tl.load(where + H * D, mask=inside, other=0.0)
+        v = tl.load(where + 2 * H * D, mask=inside, other=0.0)
+        weights = _weights(q, k, rows, n, scale)
+        if DROPOUT:
+            cell = rows[:, None] * BLOCK + rows[None, :]
+            stays = kept(key_of(tl.load(seeds + place), text * H + head), cell, p)
+            weights = tl.where(stays, weights * (1.0 / (1.0 - p)), 0.0)
+        result = tl.dot(weights.to(v.dtype), v)
+        target = out + tokens * (H * D) + head * D + dims[None, :]
+        tl.store(target, result.to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit(do_not_specialize=VARYING)
+def _backward_kernel(
+    qkv,  # IN (n_tokens, 3, H, D)
+    grad_out,  # IN (n_tokens, H, D)
+    grad_qkv,  # OUT (n_tokens, 3, H, D)
+    offsets,  # IN int32 (n_texts + 1,)
+    by_length,  # IN int32 (n_texts,)
+    seeds,  # IN int64 (at least place + 1,)
+    first,  # in by_length, of the texts of this tile
+    n_own,  # texts of this tile
+    n_texts,
+    n_tokens,
+    place,  # of the seed
+    scale,
+    p,
+    H: tl.constexpr,
+    D: tl.constexpr,
+    BLOCK: tl.constexpr,
+    DROPOUT: tl.constexpr,
+):
+    head, number = tl.program_id(0), tl.program_id(1)
+    if number == n_own:
+        start = tl.load(offsets + n_texts)
+        for part in tl.static_range(3):
+            column = (part * H + head) * D
+            _clear_filling(grad_qkv, start, n_tokens, 3 * H * D, column, D, BLOCK)
+    else:
+        text = tl.load(by_length + first + number)
+        start = tl.load(offsets + text)
+        n = tl.load(offsets + text + 1) - start
+        rows, dims = tl.arange(0, BLOCK), tl.arange(0, D)
+        inside = (rows < n)[:, None]
+        tokens = (start + rows)[:, None].to(tl.int64)
+        where = tokens * (3 * H * D) + head * D + dims[None, :]
+        q = tl.load(qkv + where, mask=inside, other=0.0)
+        k = tl.load(qkv + where + H * D, mask=inside, other=0.0)
+        v = tl.load(qkv + where + 2 * H * D, mask=inside, other=0.0)
+        source = grad_out + tokens * (H * D) + head * D + dims[None, :]
+        g = tl.load(source, mask=inside, other=0.0)  # (BLOCK, D)
+        weights = _weights(q, k, rows, n, scale)  # (BLOCK, BLOCK)
+        grad_weights = tl.dot(g, tl.trans(v))  # (BLOCK, BLOCK)
+        used = weights
+        if DROPOUT:
+            cell = rows[:, None] * BLOCK + rows[None, :]
+            stays = kept(key_of(tl.load(seeds + place), text * H + head), cell, p)
+            used = tl.where(stays, weights * (1.0 / (1.0 - p)), 0.0)
+            grad_weights = tl.where(stays, grad_weights * (1.0 / (1.0 - p)), 0.0)
+        grad_v = tl.dot(tl.trans(used.to(g.dtype)), g)
+        mean = tl.sum(weights * grad_weights, 1)[:, None]
+        grad_products = (weights * (grad_weights - mean) * scale).to(q.dtype)
+        grad_q = tl.dot(grad_products, k)
+        grad_k = tl.dot(tl.trans(grad_products), q)
+        kind = grad_qkv.dtype.element_ty
+        tl.store(grad_qkv + where, grad_q.to(kind), mask=inside)
+        tl.store(grad_qkv + where + H * D, grad_k.to(kind), mask=inside)
+        tl.store(grad_qkv + where + 2 * H * D, grad_v.to(kind), mask=inside)
+
+
+def _launch(
+    kernel: Any, tensors: list[torch.Tensor], tile_counts: Sequence[int], draw: Draw
+) -> None:
+    """Run one of the two kernels over all texts and heads; `tensors` are its first arguments."""
+    qkv, offsets = tensors[0], tensors[-2]
+    n_tokens, _, n_heads, head_size = qkv.shape
+    for block, first, n_own, is_last in _tiles(tile_counts):
+        kernel[(n_heads, n_own + is_last)](
+            *tensors,
+            draw.seeds,
+            first,
+            n_own,
+            offsets.shape[0] - 1,
+            n_tokens,
+            draw.place,
+            head_size**-0.5,
+            draw.p,
+            H=n_heads,
+            D=head_size,
+            BLOCK=block,
+            DROPOUT=draw.p > 0,
+            num_warps=WARPS[block],
+        )
+
+
+def _tiles(counts: Sequence[int]) -> Iterator[tuple[int, int, int, bool]]:
+    """Each tile that has texts: its size, its first text, how many, whether it is the last one.
+
+    The last one clears the filling too; without any text the smallest does.
+    """
+    used = [i for i, n in enumerate(counts) if n] or [0]
+    for i in used:
+        yield TILES[i], sum(counts[:i]), counts[i], i == used[-1]
+
+
+def attention_forward(qkv: torch.Tensor, packed: PackedTokens, draw: Draw) -> torch.Tensor:
+    """What `short_attention` does, for those who write out their gradient themselves."""
+    out = torch.empty_like(qkv[:, 0])
+    _launch(_forward_kernel, [qkv, out, packed.offsets, packed.by_length], packed.tile_counts, draw)
+    return out
+
+
+def attention_backward(
+    qkv: torch.Tensor, grad_out: torch.Tensor, packed: PackedTokens, draw: Draw
+) -> torch.Tensor:
+    """The gradient of `qkv`, (n_tokens, 3, n_heads, head_size), given that of the output."""
+    grad_qkv = torch.empty_like(qkv)
+    tensors = [qkv, grad_out, grad_qkv, packed.offsets, packed.by_length]
+    _launch(_backward_kernel, tensors, packed.tile_counts, draw)
+    return grad_qkv
+
+
+@torch.library.custom_op("multitudes::short_attention", mutates_args=())
+def short_attention(
+    qkv: torch.Tensor,
+    offsets: torch.Tensor,
+    by_length: torch.Tensor,
+    seeds: torch.Tensor,
+    tile_counts: list[int],
+    dropout: float,
+) -> torch.Tensor:
+    """Self-attention of every text of a packed batch, as an operation torch can compile around.
+
+    Parameters
+    ----------
+    qkv : tensor (n_tokens, 3, n_heads, head_size)
+        Queries, keys and values, contiguous; `head_size` a power of two from 16.
+    offsets : int32 tensor (n_texts + 1,)
+    by_length : int32 tensor (n_texts,)
+    seeds : int64 tensor (1,)
+        Of the dropout; drawn on the device, so that the host never waits.
+    tile_counts : list of int
+        See `PackedTokens`.
+    dropout : float
+        Share of the attention weights set to zero.
+
+    Returns
+    -------
+    tensor (n_tokens, n_heads, head_size)
+        Zero for filling behind the last text.
+    """
+    out = torch.empty_like(qkv[:, 0])
+    _launch(_forward_kernel, [qkv, out, offsets, by_length], tile_counts, Draw(seeds, 0, dropout))
+    return out
+
+
+@torch.library.custom_op("multitudes::short_attention_backward", mutates_args=())
+def _backward(
+    qkv: torch.Tensor,
+    grad_out: torch.Tensor,
+    offsets: torch.Tensor,
+    by_length: torch.Tensor,
+    seeds: torch.Tensor,
+    tile_counts: list[int],
+    dropout: float,
+) -> torch.Tensor:
+    grad_qkv = torch.empty_like(qkv)
+    tensors = [qkv, grad_out.contiguous(), grad_qkv, offsets, by_length]
+    _launch(_backward_kernel, tensors, tile_counts, Draw(seeds, 0, dropout))
+    return grad_qkv
+
+
+@short_attention.register_fake
+def _(
+    qkv: torch.Tensor,
+    offsets: torch.Tensor,
+    by_length: torch.Tensor,
+    seeds: torch.Tensor,
+    tile_counts: list[int],
+    dropout: float,
+) -> torch.Tensor:
+    return torch.empty_like(qkv[:, 0])
+
+
+@_backward.register_fake
+def _(
+    qkv: torch.Tensor,
+    grad_out: torch.Tensor,
+    offsets: torch.Tensor,
+    by_length: torch.Tensor,
+    seeds: torch.Tensor,
+    tile_counts: list[int],
+    dropout: float,
+) -> torch.Tensor:
+    return torch.empty_like(qkv)
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    *tensors, ctx.tile_counts, ctx.dropout = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _differentiate(ctx: Any, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    qkv, *others = ctx.saved_tensors
+    grad_qkv = _backward(qkv, grad_out, *others, ctx.tile_counts, ctx.dropout)
+    return grad_qkv, None, None, None, None, None
+
+
+short_attention.register_autograd(_differentiate, setup_context=_remember)

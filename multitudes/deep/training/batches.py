@@ -1,0 +1,74 @@
+"""The batches of an epoch, dealt out to processes and gathered into optimizer steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Generic, TypeVar
+
+from multitudes.errors import DataError
+
+B = TypeVar("B")
+
+
+@dataclass(frozen=True)
+class Batches(Generic[B]):
+    """Where batches come from.
+
+    Parameters
+    ----------
+    draw : function (epoch, start) -> iterator of batches
+        The batches of an epoch from number `start` on; both count from 0. The same arguments must
+        give the same batches: a resumed run starts in the middle of an epoch.
+    per_epoch : int
+        Batches of one epoch.
+    n_instances : int
+        Instances of one epoch, for the throughput.
+    """
+
+    draw: Callable[[int, int], Iterator[B]]
+    per_epoch: int
+    n_instances: int
+
+    def __post_init__(self) -> None:
+        if self.per_epoch < 1:
+            raise DataError(
+                f"there is nothing to train on: an epoch of {self.n_instances} instances has "
+                f"{self.per_epoch} batches; give more instances or lower batch_size"
+            )
+
+
+def windows(
+    batches: Batches[B],
+    epoch: int,
+    start: int,
+    *,
+    size: int,
+    process: int = 0,
+    n_processes: int = 1,
+) -> Iterator[list[B]]:
+    """One process's batches of an epoch, `size` at a time; the last window may be smaller.
+
+    Processes take turns: of every `n_processes` batches each gets one. Where the last turn would
+    not go round, it is left out, so that all make the same number of steps.
+    """
+    drawn = iter(batches.draw(epoch, start))
+    try:
+        window: list[B] = []
+        while len(turn := list(islice(drawn, n_processes))) == n_processes:
+            window.append(turn[process])
+            if len(window) == size:
+                yield window
+                window = []
+        if window:
+            yield window
+    finally:
+        close = getattr(drawn, "close", None)  # ends a generator's threads at once
+        if close is not None:
+            close()
+
+
+def steps_per_epoch(batches: Batches[B], *, size: int, n_processes: int = 1) -> int:
+    """Optimizer steps of one epoch: how many `windows` there are."""
+    return -(-(batches.per_epoch // n_processes) // size)

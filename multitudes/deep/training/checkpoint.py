@@ -1,0 +1,125 @@
+"""Where a run stands, on disk: a model folder of the store, replaced in one step each time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+from multitudes.deep.training.state_dicts import pack_state, unpack_state
+from multitudes.errors import ConfigError
+from multitudes.store import State, read_state, save
+from multitudes.store.manifest import plain_json
+
+KIND = "training-checkpoint"
+CURRENT = "checkpoint"
+DIVERGED = "diverged"
+_SHOWN = 5  # differences named in a refusal
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A folder that keeps one run, so that it can go on after it was stopped or killed.
+
+    Parameters
+    ----------
+    folder : path
+        Made when needed. A later run with the same folder goes on where this one stopped.
+    identity : mapping
+        What the result depends on beside the model's shape and the training settings, as plain
+        values: other settings, a digest of the data. A run of another identity is refused.
+    """
+
+    folder: str | PathLike[str]
+    identity: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return Path(self.folder)
+
+    def write(self, parts: Mapping[str, Mapping[str, Any]], *, name: str = CURRENT) -> None:
+        """Keep nested state dicts; what was there before is replaced in one step, or stays."""
+        state = State(
+            KIND,
+            config={"identity": _plain(self.identity)},
+            parts={part: pack_state("training-part", values) for part, values in parts.items()},
+        )
+        save(_Stored(state), self.path / name)
+
+    def read(self) -> dict[str, dict[str, Any]] | None:
+        """What was kept last; None where there is nothing yet.
+
+        Raises
+        ------
+        ConfigError
+            If it belongs to a run of another identity; the message names what differs.
+        StoreError
+            If it is damaged.
+        """
+        if not self.exists():
+            return None
+        state = read_state(self.path / CURRENT, verify=True)
+        there, here = dict(_flat(state.config["identity"])), dict(_flat(_plain(self.identity)))
+        if there != here:
+            raise ConfigError(_refusal(self.path, there, here))
+        return {name: unpack_state(part) for name, part in state.parts.items()}
+
+    def exists(self) -> bool:
+        """Whether a run can be resumed from here."""
+        return (self.path / CURRENT).exists()
+
+    def clear(self) -> None:
+        """Remove what was kept: the run is over and its result lies elsewhere."""
+        for name in (CURRENT, DIVERGED):
+            if (self.path / name).exists():
+                shutil.rmtree(self.path / name)
+        if self.path.is_dir() and not any(self.path.iterdir()):
+            self.path.rmdir()
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A State as `save` takes it."""
+
+    state: State
+
+    def to_state(self) -> State:
+        return self.state
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        return cls(state)
+
+
+def _plain(values: Mapping[str, Any]) -> Any:
+    """As they will read after a way through JSON."""
+    return json.loads(json.dumps(plain_json(values, "identity")))
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted name, value) of all that is nested."""
+    if not isinstance(value, Mapping):
+        yield name, value
+        return
+    for key, own in value.items():
+        yield from _flat(own, f"{name}.{key}" if name else key)
+
+
+def _refusal(folder: Path, there: dict[str, Any], here: dict[str, Any]) -> str:
+    absent = "nothing"
+    differing = [
+        f"{name} ({there.get(name, absent)!r} there, {here.get(name, absent)!r} now)"
+        for name in sorted(there.keys() | here.keys())
+        if there.get(name, absent) != here.get(name, absent)
+    ]
+    more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+    return (
+        f"{folder} holds a run with other settings or data, which cannot be resumed: "
+        f"{', '.join(differing[:_SHOWN])}{more}; train with what it was begun with, choose "
+        "another folder, or remove it to begin again"
+    )

@@ -1,0 +1,147 @@
+"""train: the one loop that all torch models share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from accelerate.utils import broadcast_object_list
+from torch import nn
+
+from multitudes.deep.training.batches import B, Batches
+from multitudes.deep.training.checkpoint import Checkpoint
+from multitudes.deep.training.device import tensor_core_products
+from multitudes.deep.training.failures import out_of_memory_named, where
+from multitudes.deep.training.history import History
+from multitudes.deep.training.interrupt import deferred_interrupt
+from multitudes.deep.training.loss_terms import LOSS
+from multitudes.deep.training.optimizer import set_learning_rate
+from multitudes.deep.training.randomness import seeded
+from multitudes.deep.training.run import Run, Stateful
+from multitudes.deep.training.tensorboard import event_files
+from multitudes.deep.training.training_config import TrainingConfig
+from multitudes.deep.training.watch import Watch
+from multitudes.progress import track
+
+
+def train(
+    model: nn.Module,
+    batches: Batches[B],
+    step: Callable[[B], Mapping[str, torch.Tensor]],
+    *,
+    config: TrainingConfig,
+    validate: Callable[[], Mapping[str, float]] | None = None,
+    stateful: Mapping[str, Stateful] | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> History:
+    """Train a model in place.
+
+    Parameters
+    ----------
+    model : Module
+        Its parameters that require a gradient are trained. It is moved to the device before the
+        first step, and left there in evaluation mode. An attribute `no_decay` may name parameters
+        and sub-modules that weight decay leaves alone.
+    batches : Batches
+    step : function of a batch -> dict of () tensors
+        The loss terms of a batch, computed with `model`. The term "loss" is what is minimized;
+        the others are shown beside it. It must not read values back from the device.
+    config : TrainingConfig
+    validate : function -> dict of float, optional
+        Metrics, higher being better, with the model in evaluation mode and no gradients. Called
+        after every `evaluate_every` epochs and after the last; by the first process alone.
+    stateful : mapping of name to Stateful, optional
+        What else changes while training. It is saved, resumed and restored with the weights.
+    checkpoint : Checkpoint, optional
+        Where to save. A run that is found there is resumed, and ends as if it had never stopped:
+        on a CPU with the same weights, bit for bit. It stays there until `checkpoint.clear()`.
+
+    Raises
+    ------
+    TrainingError
+        If a loss term is infinite or not a number.
+    ResourceError
+        If the device has too little memory.
+    ConfigError
+        If `checkpoint` holds a run with other settings or data.
+    KeyboardInterrupt
+        On Ctrl-C, after a checkpoint was written.
+    """
+    if config.patience is not None and validate is None:
+        warnings.warn(
+            f"patience={config.patience} does nothing without validation data: keep some instances "
+            "aside for it, or leave patience out",
+            stacklevel=2,
+        )
+    with out_of_memory_named(config, lambda: "the start"):
+        run = Run(model, batches, step, config=config, stateful=stateful or {})
+    checkpoint = None if checkpoint is None else run.checkpoint_of(checkpoint)
+    accelerator = run.accelerator
+    mixed = accelerator.device.type == "cuda" and accelerator.mixed_precision != "no"
+    with (
+        tensor_core_products(mixed),
+        seeded(config.random_state + accelerator.process_index),
+        out_of_memory_named(config, lambda: where(run)),
+        deferred_interrupt(enabled=checkpoint is not None) as interrupt,
+        event_files(config.tensorboard if accelerator.is_main_process else None) as events,
+    ):
+        found = None if checkpoint is None else checkpoint.read()
+        if found is not None:
+            run.load(found)
+        with track("training", run.n_instances_left, "instances") as task:
+            watch = Watch(run, checkpoint=checkpoint, interrupt=interrupt, task=task, events=events)
+            while not run.is_over:
+                _train_epoch(run, watch)
+                metrics = _validate(run, validate)
+                run.end_epoch(metrics)
+                watch.end_epoch(metrics)
+        run.restore_best()
+    model.eval()
+    return run.history
+
+
+def _train_epoch(run: Run[B], watch: Watch) -> None:
+    """The rest of one epoch: all of it, unless the run was resumed in its middle."""
+    accelerator, optimizer, clip = run.accelerator, run.optimizer, run.config.clip
+    parameters = list(run.model.parameters())
+    run.model.train()
+    watch.resume_clock()
+    for window in run.windows():
+        run.record.learning_rate = run.learning_rate()
+        set_learning_rate(optimizer, run.record.learning_rate)
+        for i, batch in enumerate(window):
+            is_last = i + 1 == len(window)
+            # Processes share gradients at the last batch of a window alone.
+            with nullcontext() if is_last else accelerator.no_sync(run.forward):
+                terms = run.forward(batch)  # dict of () tensors
+                watch.terms.add(terms)
+                accelerator.backward(terms[LOSS] / len(window))
+        if clip is not None:
+            accelerator.clip_grad_norm_(parameters, clip)
+        optimizer.step()
+        optimizer.zero_grad()
+        run.position.batch += len(window) * run.n_processes
+        if watch.is_due():
+            watch.look()
+    watch.look()
+
+
+def _validate(
+    run: Run[Any], validate: Callable[[], Mapping[str, float]] | None
+) -> Mapping[str, float]:
+    """Metrics of this epoch, the same in all processes; none where it is not the turn."""
+    number = run.position.epoch + 1
+    is_turn = number % run.config.evaluate_every == 0 or number == run.config.epochs
+    if validate is None or not is_turn:
+        return {}
+    metrics: list[Mapping[str, float]] = [{}]
+    if run.accelerator.is_main_process:
+        run.model.eval()
+        with torch.no_grad(), run.accelerator.autocast():
+            metrics = [validate()]
+    if run.n_processes > 1:
+        broadcast_object_list(metrics)
+    return metrics[0]

@@ -1,1 +1,0 @@
-"""Triton kernels; each has a plain twin, which its docstring names."""

@@ -1,0 +1,76 @@
+from contextlib import suppress
+
+import pytest
+import torch
+
+from multitudes.deep.training import TrainingConfig, choose_device
+from multitudes.deep.training.device import choose_precision, make_accelerator, tensor_core_products
+from multitudes.errors import ConfigError
+
+GPU = torch.device("cuda")
+CPU = torch.device("cpu")
+
+
+def test_auto_is_the_gpu_if_there_is_one(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device("auto") == GPU
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto") == CPU
+
+
+@pytest.mark.parametrize("name", ["cuda", "mps"])
+def test_a_device_that_is_not_there_is_refused(monkeypatch, name):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match=f"device='{name}', but torch finds no"):
+        choose_device(name)
+
+
+@pytest.mark.parametrize("name", ["foo", "meta", "cuda:x", None])
+def test_what_is_no_device_is_refused(name):
+    with pytest.raises(ConfigError, match=f"device must be one of .*'cuda'.*, got {name!r}"):
+        choose_device(name)
+
+
+def test_one_of_several_gpus(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert choose_device("cuda:1") == torch.device("cuda:1")
+    with pytest.raises(ConfigError, match=r"device='cuda:2', but torch finds 2 GPU\(s\)"):
+        choose_device("cuda:2")
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "bf16", "expected"),
+    [
+        ("auto", CPU, True, "no"),
+        ("auto", GPU, True, "bf16"),
+        ("auto", GPU, False, "fp16"),
+        ("float32", GPU, True, "no"),
+        ("bf16", CPU, True, "bf16"),
+        ("fp16", GPU, True, "fp16"),
+    ],
+)
+def test_precision(monkeypatch, name, device, bf16, expected):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: bf16)
+    assert choose_precision(name, device) == expected
+
+
+def test_half_precision_on_a_cpu_is_refused():
+    with pytest.raises(ConfigError, match="precision='fp16' needs a GPU"):
+        choose_precision("fp16", CPU)
+
+
+def test_an_accelerator_of_other_settings_does_not_stand_in_the_way():
+    for precision, expected in [("bf16", "bf16"), ("float32", "no"), ("bf16", "bf16")]:
+        config = TrainingConfig(precision=precision, device="cpu")
+        assert make_accelerator(config).mixed_precision == expected
+
+
+@pytest.mark.parametrize(("enabled", "meanwhile"), [(True, "high"), (False, "highest")])
+def test_products_on_tensor_cores_end_with_the_training(enabled, meanwhile):
+    assert torch.get_float32_matmul_precision() == "highest"
+    with suppress(ValueError), tensor_core_products(enabled):
+        assert torch.get_float32_matmul_precision() == meanwhile
+        raise ValueError("broken off")
+    assert torch.get_float32_matmul_precision() == "highest"
