@@ -14,9 +14,9 @@ from multitudes.deep.ops.norm import Normed
 from multitudes.encoder.packed import packed_bert, packed_layer
 from multitudes.encoder.packed.packed_bert import PackedTokens
 from multitudes.seq2set.network import text_encoder
-from multitudes.seq2set.network.both_ways import mirrored
+from multitudes.seq2set.network.padded_gru import mirrored
 from multitudes.seq2set.network.decoder import Decoder, StepState
-from multitudes.seq2set.network.gru_cell import gru_cell
+from multitudes.deep.ops.gru_cell import gru_cell
 
 Patch = tuple[Any, str, Any]
 

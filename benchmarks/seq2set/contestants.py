@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.prime.contestants import apply, json_value
-from multitudes.seq2set.generation.decoding_config import DecodingConfig
-from multitudes.seq2set.losses.loss_config import SetLossConfig
-from multitudes.seq2set.network.network_config import NetworkConfig
+from multitudes.seq2set.generation.generate import DecodingConfig
+from multitudes.seq2set.losses.config import SetLossConfig
+from multitudes.seq2set.network.config import NetworkConfig
 from multitudes.seq2set.otseq2set import OTSeq2Set
 from multitudes.seq2set.presets import seq2set_preset
-from multitudes.seq2set.training_config import Seq2SetTraining
-from multitudes.seq2set.words.word_batches import BatchConfig
-from multitudes.seq2set.words.words_config import WordsConfig
+from multitudes.seq2set.fitting import Seq2SetTraining
+from multitudes.seq2set.words.batches import BatchConfig
+from multitudes.seq2set.words.vocabulary import WordsConfig
 
 SEQUENCES = ["seq2seq", "mlc2seq", "sgm", "seq2seq+lc"]
 ABLATIONS = ["bm", "bm+lc", "bm+ot", "otseq2set"]

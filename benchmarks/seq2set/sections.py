@@ -28,16 +28,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from benchmarks.report import show
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.seq2set.losses import transport
-from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.losses.config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher
 from multitudes.seq2set.network import decoder, decoder_loop, label_softmax, padded_gru
-from multitudes.seq2set.network.label_vectors import StartVectors
-from multitudes.seq2set.network.network import SeqNetwork, TrainingBatch
-from multitudes.seq2set.network.network_config import NetworkConfig
+from multitudes.seq2set.words.start_vectors import StartVectors
+from multitudes.seq2set.network.seq_network import SeqNetwork, TrainingBatch
+from multitudes.seq2set.network.config import NetworkConfig
 from multitudes.seq2set.network.text_encoder import Memory
 from multitudes.seq2set.presets import seq2set_preset
 from multitudes.seq2set.training_step import BatchTerms, TrainingStep
-from multitudes.seq2set.words.word_batches import LENGTHS_PER_DOUBLING, on_device, word_batch
+from multitudes.seq2set.words.batches import LENGTHS_PER_DOUBLING, on_device, word_batch
 
 NAMES = ("seq2seq", "seq2seq+lc", "sgm", "bm", "bm+lc", "bm+ot", "otseq2set")
 ONE_KERNEL = (

@@ -20,21 +20,18 @@ from multitudes.deep.training import TrainingConfig, choose_device
 from multitudes.encoder.text_inputs import checked_label_texts, checked_validation
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.features.text_buffer import as_texts
-from multitudes.seq2set.fitting import FitConfig, TrainingTexts, fit_network
-from multitudes.seq2set.generation.decoding_config import DecodingConfig
+from multitudes.seq2set.fitting import FitConfig, Seq2SetTraining, TrainingTexts, fit_network
+from multitudes.seq2set.generation.generate import DecodingConfig
 from multitudes.seq2set.generation.prediction import Predictor, Validation
 from multitudes.seq2set.losses.assignment_schemes import choose_scheme
-from multitudes.seq2set.losses.loss_config import SetLossConfig
-from multitudes.seq2set.network.label_vectors import start_vectors
-from multitudes.seq2set.network.network import SeqNetwork
-from multitudes.seq2set.network.network_config import NetworkConfig
-from multitudes.seq2set.network.network_state import network_from_state, network_state
+from multitudes.seq2set.losses.config import SetLossConfig
+from multitudes.seq2set.network.config import NetworkConfig
+from multitudes.seq2set.network.seq_network import SeqNetwork, network_from_state, network_state
 from multitudes.seq2set.targets import TargetRows, target_rows
-from multitudes.seq2set.training_config import Seq2SetTraining
 from multitudes.seq2set.training_step import Objective
-from multitudes.seq2set.words.vocabulary import WordVocabulary
-from multitudes.seq2set.words.word_batches import BatchConfig
-from multitudes.seq2set.words.words_config import WordsConfig
+from multitudes.seq2set.words.batches import BatchConfig
+from multitudes.seq2set.words.start_vectors import start_vectors
+from multitudes.seq2set.words.vocabulary import WordsConfig, WordVocabulary
 from multitudes.store import State
 from multitudes.types import Predictions, Sparse
 from multitudes.validation import checked_count, checked_labels

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from multitudes.errors import ConfigError, suggestion
-from multitudes.seq2set.losses.loss_config import SetLossConfig
-from multitudes.seq2set.network.network_config import NetworkConfig
+from multitudes.seq2set.losses.config import SetLossConfig
+from multitudes.seq2set.network.config import NetworkConfig
 from multitudes.seq2set.otseq2set import OTSeq2Set
 
 _PLAIN = NetworkConfig(convolution=False)

@@ -11,15 +11,15 @@ from sklearn.base import clone
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.metrics import set_scores
-from multitudes.seq2set.generation.decoding_config import DecodingConfig
-from multitudes.seq2set.losses.loss_config import SetLossConfig
-from multitudes.seq2set.network.network_config import NetworkConfig
+from multitudes.seq2set.fitting import Seq2SetTraining
+from multitudes.seq2set.generation.generate import DecodingConfig
+from multitudes.seq2set.losses.config import SetLossConfig
+from multitudes.seq2set.network.config import NetworkConfig
 from multitudes.seq2set.otseq2set import OTSeq2Set
 from multitudes.seq2set.presets import PRESETS, seq2set_preset
-from multitudes.seq2set.training_config import Seq2SetTraining
 from multitudes.seq2set.training_step import BatchTerms
-from multitudes.seq2set.words.word_batches import BatchConfig
-from multitudes.seq2set.words.words_config import WordsConfig
+from multitudes.seq2set.words.batches import BatchConfig
+from multitudes.seq2set.words.vocabulary import WordsConfig
 from multitudes.store import read_state, save
 
 ANIMALS = ["cat", "dog", "horse", "owl", "fox", "bee"]
