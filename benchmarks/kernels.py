@@ -3,8 +3,8 @@
     python -m benchmarks.kernels --seq2set EURLEX --prime MSDOCS --out RESULTS
 
 Takes the folders that ``benchmarks.seq2set --prepare`` and ``benchmarks.prime --prepare`` write.
-Each variant trains a few epochs; kernels are turned off by name (see `MULTITUDES_KERNELS`), and
-some variants put plain torch in the place of more: cuDNN's GRU, a decoder that autograd
+Each variant trains a few epochs; kernels are turned off by name (see `multitudes.deep.ops.switch`),
+and some variants put plain torch in the place of more: cuDNN's GRU, a decoder that autograd
 differentiates, such a decoder compiled, flash attention. The first epoch warms up and does not
 count. Each finished variant is stored at once, and none is begun after ``--seconds``.
 """
@@ -26,7 +26,7 @@ import torch
 
 from benchmarks.kernels_plain import REPLACEMENTS
 from benchmarks.machine import describe
-from multitudes.deep.ops.triton_support import kernels
+from multitudes.deep.ops.switch import OPERATIONS, kernels
 
 
 class Variant(NamedTuple):
@@ -39,66 +39,35 @@ class Variant(NamedTuple):
 
 
 EAGER = ("network.compile=off",)
-SEQ2SET_OPS = ("cell", "attention", "values", "both_ways", "convolution", "composition",
-               "choice", "softmax", "matching", "transport")  # fmt: skip
-KEPT = ("cell", "attention", "convolution", "matching", "transport")
-PRIME_OPS = ("embedding", "pooling", "triplets", "regularizer")
+SEQ2SET_OPS = tuple(name for name in OPERATIONS if name != "short_attention")
 
 
 def without(*ops: str) -> str:
     return ",".join(f"-{op}" for op in ops)
 
 
-def only(*ops: str) -> str:
-    return without(*(op for op in SEQ2SET_OPS if op not in ops))
-
-
+HAND_WRITTEN = without(*(op for op in SEQ2SET_OPS if op != "matching"))
 SEQ2SET = [
     Variant("all kernels"),
+    *(Variant(f"without {op}", without(op)) for op in SEQ2SET_OPS),
+    Variant("off but matching", HAND_WRITTEN),
     Variant("cuDNN", plain=("cudnn",)),
     Variant("cuDNN, autograd", plain=("cudnn", "autograd")),
     Variant("cuDNN, compiled decoder", plain=("cudnn", "compiled")),
-    Variant("off but matching", only("matching")),
-    Variant("plain: cuDNN, autograd, off, no graphs", "off", ("autograd",), EAGER),
-    Variant("off, no graphs", "off", (), EAGER),
-    Variant("cuDNN, autograd, off but matching", only("matching"), ("cudnn", "autograd")),
-    Variant("cuDNN, compiled decoder, off but matching", only("matching"), ("cudnn", "compiled")),
-    Variant("cuDNN, compiled decoder, matching, transport", only("matching", "transport"),
-            ("cudnn", "compiled")),
-    Variant("cell, attention, matching, transport",
-            only("cell", "attention", "matching", "transport")),
-    Variant("cuDNN, cell, attention, matching, transport",
-            only("cell", "attention", "matching", "transport"), ("cudnn",)),
-    *(Variant(f"without {op}", without(op)) for op in SEQ2SET_OPS),
+    Variant("cuDNN, autograd, off but matching", HAND_WRITTEN, ("cudnn", "autograd")),
+    Variant("cuDNN, compiled decoder, off but matching", HAND_WRITTEN, ("cudnn", "compiled")),
     Variant("all kernels, no graphs", changes=EAGER),
-    Variant("kept", only(*KEPT)),
-    Variant("kept and choice", only(*KEPT, "choice")),
-    Variant("kept and choice, cuDNN", only(*KEPT, "choice"), ("cudnn",)),
-    Variant("kept and choice, both_ways", only(*KEPT, "choice", "both_ways")),
-    Variant("kept and softmax", only(*KEPT, "softmax")),
-    Variant("kept and softmax, choice", only(*KEPT, "softmax", "choice")),
-]  # fmt: skip
+    Variant("off, no graphs", "off", (), EAGER),
+    Variant("off, autograd, no graphs", "off", ("autograd",), EAGER),
+]
 
 PRIME = [
     Variant("all kernels"),
-    Variant("without layers", without("layers")),
     Variant("off", "off"),
-    Variant("without layers, short_attention", without("layers", "short_attention")),
-    Variant("flash attention in layers", plain=("flash",)),
-    Variant("norm by torch in layers", plain=("norm",)),
-    Variant("GELU's gradient by torch in layers", plain=("gelu",)),
-    *(Variant(f"without {op}", without(op)) for op in PRIME_OPS),
-    Variant("without embedding, pooling, triplets, regularizer", without(*PRIME_OPS)),
-    Variant("layers, short_attention alone; norm, gelu by torch", without(*PRIME_OPS),
-            ("norm", "gelu")),
-    Variant("flash, norm, gelu by torch", without(*PRIME_OPS), ("norm", "gelu", "flash")),
-    Variant("short_attention alone", without("layers", *PRIME_OPS)),
-    Variant("short_attention, triplets, regularizer", without("layers", "embedding", "pooling")),
-    Variant("flash attention, plain layers", without("layers", "short_attention"), ("flash_plain",)),
+    Variant("flash attention", "off", ("flash",)),
     Variant("padded transformers module", "off", (), ("backbone.attention=padded",)),
-    Variant("compiled, kernels off", "off", (), ("backbone.compile=true",)),
-    Variant("compiled, short_attention", changes=("backbone.compile=true",)),
-]  # fmt: skip
+    Variant("compiled", changes=("backbone.compile=true",)),
+]
 
 
 def main() -> None:
@@ -214,7 +183,7 @@ def measured(variant: Variant, run: Run) -> dict[str, Any]:
     try:
         with kernels(variant.kernels), replaced(variant.plain):
             epochs = run(variant).epochs
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (the others are to be measured)
         traceback.print_exc()
         return {"error": f"{type(error).__name__}: {str(error)[:300]}"}
     finally:

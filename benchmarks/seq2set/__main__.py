@@ -24,8 +24,7 @@ from benchmarks.seq2set.measure import train_and_measure
 from benchmarks.seq2set.problem import FILE, Problem, prepare
 from benchmarks.seq2set.tables import summary, tables
 from multitudes import progress
-from multitudes.seq2set.fitting import Seq2SetTraining
-from multitudes.seq2set.words.vocabulary import WordsConfig
+from multitudes.seq2set import Seq2SetTraining, WordsConfig
 
 
 def main() -> None:

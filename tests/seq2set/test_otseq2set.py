@@ -332,7 +332,7 @@ def test_devices_that_are_not_there(fitted, monkeypatch):
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_unfitted_models(name):
     model = seq2set_preset(name)
-    network = model.network or NetworkConfig()
+    network = model.network
     assert network.convolution == (name == "otseq2set" or name.endswith("+lc"))
     assert (model.objective == "set") == (name == "otseq2set" or name.startswith("bm"))
 
@@ -352,5 +352,5 @@ def test_another_seed_of_the_training_is_refused():
 
 
 def test_training_takes_settings_and_no_dict():
-    with pytest.raises(ConfigError, match="training must be a Seq2SetTraining or None, got {"):
+    with pytest.raises(ConfigError, match="training must be a Seq2SetTraining, got {"):
         OTSeq2Set(training={"epochs": 3}).fit(["a cat"], sp.csr_array([[1]]))
