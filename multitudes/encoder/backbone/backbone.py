@@ -17,7 +17,7 @@ from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.encoding import Precision, encode
 from multitudes.encoder.backbone.pooling import pooled
 from multitudes.encoder.backbone.saving import backbone_state, read_backbone_folder
-from multitudes.encoder.packed.packed_bert import packed_bert_forward, supports_packed
+from multitudes.encoder.backbone.packed_bert import packed_bert_forward, supports_packed
 from multitudes.errors import ConfigError
 from multitudes.store.state import State
 from multitudes.types import FloatArray

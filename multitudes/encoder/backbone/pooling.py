@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from multitudes.deep.ops.triton_support import runs_triton
 from multitudes.deep.texts.tokens import PackedTokens
 
 
@@ -16,18 +15,13 @@ def pooled(states: torch.Tensor, tokens: PackedTokens, how: str) -> torch.Tensor
     """
     if how == "cls":
         vectors = states[tokens.offsets[:-1].long()].float()  # (n_texts, d)
-    elif runs_triton(states.device) and not torch.compiler.is_compiling():
-        # Imported here: Triton exists only beside a CUDA build of torch.
-        from multitudes.deep.ops.pooling import unit_means
-
-        return unit_means(states, tokens.offsets)
     else:
-        vectors = plain_means(states, tokens)
+        vectors = _means(states, tokens)
     return F.normalize(vectors, dim=1)
 
 
-def plain_means(states: torch.Tensor, tokens: PackedTokens) -> torch.Tensor:
-    """Float32 means (n_texts, d) of each text's token states, by operations of torch."""
+def _means(states: torch.Tensor, tokens: PackedTokens) -> torch.Tensor:
+    """Float32 means (n_texts, d) of each text's token states."""
     n_texts = len(tokens)
     # Filling adds up in a row of its own, the last, which is dropped.
     sums = states.new_zeros((n_texts + 1, states.shape[1]), dtype=torch.float32)
