@@ -26,7 +26,7 @@ from benchmarks.prime.hold_out import HoldOut, hold_out
 from benchmarks.prime.problem import Problem
 from benchmarks.report import show
 from multitudes import progress
-from multitudes.deep.training import choose_device
+from multitudes.deep.devices import choose_device
 from multitudes.encoder.backbone.loading import load_backbone
 from multitudes.encoder.fitting import embed
 from multitudes.encoder.prime import Prime

@@ -19,7 +19,6 @@ from multitudes.errors import DataError
 from multitudes.types import FloatArray, IntArray, Sparse
 from multitudes.validation import checked_count, checked_label
 
-
 SOURCE_NAMES = {"text": "its text", "centroid": "its training texts", "free": "its free vector"}
 
 

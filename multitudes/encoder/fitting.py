@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from multitudes.config import Config
+from multitudes.deep.devices import choose_device
 from multitudes.deep.prefetch import prefetched
 from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows
@@ -19,7 +20,6 @@ from multitudes.deep.training import (
     Checkpoint,
     History,
     TrainingConfig,
-    choose_device,
     digest_of,
     train,
 )

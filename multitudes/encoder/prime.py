@@ -13,9 +13,17 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
+from multitudes.deep.devices import choose_device
+from multitudes.deep.texts.inputs import (
+    Texts,
+    all_texts,
+    checked_label_texts,
+    checked_texts,
+    checked_validation,
+)
 from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows, joined
-from multitudes.deep.training import TrainingConfig, choose_device
+from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.loading import load_backbone
@@ -38,14 +46,6 @@ from multitudes.encoder.prototypes.prototype_config import SOURCES, PrototypeCon
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.encoder.search.index_config import IndexConfig
-from multitudes.encoder.text_inputs import (
-    Texts,
-    all_texts,
-    checked_label_texts,
-    checked_texts,
-    checked_validation,
-    tokenized,
-)
 from multitudes.encoder.validation import Validation
 from multitudes.errors import DataError, NotFittedError
 from multitudes.store import State
@@ -200,8 +200,8 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     def _tokenized(
         self, backbone: Backbone, X: Texts, label_texts: Texts, Y: Sparse
     ) -> TrainingTexts:
-        instances = tokenized(backbone, X, backbone.config.max_length)
-        labels = tokenized(backbone, label_texts, backbone.config.label_max_length)
+        instances = backbone.tokenize(X)
+        labels = backbone.tokenize(label_texts, max_length=backbone.config.label_max_length)
         self.n_left_out_ = int(np.count_nonzero(np.diff(Y.indptr) == 0))
         self.n_empty_, self.n_labels_without_text_ = instances.n_empty, labels.n_empty
         self.n_cut_ = instances.n_cut + labels.n_cut
@@ -211,7 +211,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         self, backbone: Backbone, texts: TrainingTexts, validation: tuple[Texts, Sparse]
     ) -> Validation:
         some, Y = checked_validation(validation, n_labels=texts.Y.shape[1])
-        rows = tokenized(backbone, some, backbone.config.max_length).rows
+        rows = backbone.tokenize(some).rows
         return Validation(rows, Y, texts.labels)
 
     def _finish(self, network: PrimeNetwork, texts: TrainingTexts) -> None:
@@ -256,7 +256,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         backbone = self.network_.backbone
         if self._encoder is None or self._encoder.setting != self.precision:
             self._encoder = PredictionEncoder(backbone, self.precision)
-        rows = tokenized(backbone, checked_texts(X, "X"), backbone.config.max_length).rows
+        rows = backbone.tokenize(checked_texts(X, "X")).rows
         return self._encoder(rows)
 
     def predict(
@@ -341,7 +341,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         )
         if not len(label_texts):
             return self
-        rows = tokenized(backbone, label_texts, backbone.config.label_max_length).rows
+        rows = backbone.tokenize(label_texts, max_length=backbone.config.label_max_length).rows
         self.index_.add(NewLabels(rows, centroids).prototypes(self.network_))
         self.label_rows_ = joined(self.label_rows_, rows)
         self.added_centroids_ = np.concatenate([self.added_centroids_, centroids])

@@ -15,9 +15,10 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
+from multitudes.deep.devices import choose_device
+from multitudes.deep.texts.inputs import checked_label_texts, checked_validation
 from multitudes.deep.texts.tokens import TokenRows
-from multitudes.deep.training import TrainingConfig, choose_device
-from multitudes.encoder.text_inputs import checked_label_texts, checked_validation
+from multitudes.deep.training import TrainingConfig
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.features.text_buffer import as_texts
 from multitudes.seq2set.fitting import FitConfig, TrainingTexts, fit_network

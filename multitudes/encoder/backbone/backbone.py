@@ -10,7 +10,8 @@ from typing import Any, Self
 import torch
 from torch import nn
 
-from multitudes.deep.texts.tokenizing import Tokenized, tokenize
+from multitudes.deep.texts.inputs import Texts
+from multitudes.deep.texts.tokenizing import Tokenized, has_words, tokenize
 from multitudes.deep.texts.tokens import PackedTokens, TokenRows
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.encoding import Precision, encode
@@ -105,10 +106,14 @@ class Backbone(nn.Module):
         texts = tokens.texts.clamp(max=len(tokens) - 1)  # (n_tokens,)
         return states[texts, tokens.positions]  # type: ignore[no-any-return]
 
-    def tokenize(self, texts: Sequence[str], *, max_length: int | None = None) -> Tokenized:
+    def tokenize(self, texts: Texts, *, max_length: int | None = None) -> Tokenized:
         """Token ids of texts, cut to `max_length` tokens (by default that of instances)."""
         limit = self.config.max_length if max_length is None else max_length
-        return tokenize(texts, self.tokenizer, max_length=limit)
+        if not isinstance(texts, TokenRows):
+            return tokenize(texts, self.tokenizer, max_length=limit)
+        n_cut = int((texts.lengths > limit).sum())
+        n_empty = int((~has_words(texts, self.tokenizer)).sum())
+        return Tokenized(texts.shortened(limit) if n_cut else texts, n_empty=n_empty, n_cut=n_cut)
 
     def encode(
         self,

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import torch
 
-from multitudes.deep.out_of_memory import explain_out_of_memory
+from multitudes.deep.memory import explain_out_of_memory
 from multitudes.deep.texts.tokens import TokenRows, pack
 from multitudes.errors import ConfigError
 from multitudes.progress import track

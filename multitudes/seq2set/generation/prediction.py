@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multitudes.deep.out_of_memory import explain_out_of_memory
+from multitudes.deep.memory import explain_out_of_memory
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import digest_of
 from multitudes.metrics import set_scores

@@ -3,8 +3,12 @@ from contextlib import suppress
 import pytest
 import torch
 
-from multitudes.deep.training import TrainingConfig, choose_device
-from multitudes.deep.training.device import choose_precision, make_accelerator, tensor_core_products
+from multitudes.deep.devices import (
+    choose_device,
+    choose_precision,
+    tensor_core_products,
+    torch_threads,
+)
 from multitudes.errors import ConfigError
 
 GPU = torch.device("cuda")
@@ -61,12 +65,6 @@ def test_half_precision_on_a_cpu_is_refused():
         choose_precision("fp16", CPU)
 
 
-def test_an_accelerator_of_other_settings_does_not_stand_in_the_way():
-    for precision, expected in [("bf16", "bf16"), ("float32", "no"), ("bf16", "bf16")]:
-        config = TrainingConfig(precision=precision, device="cpu")
-        assert make_accelerator(config).mixed_precision == expected
-
-
 @pytest.mark.parametrize(("enabled", "meanwhile"), [(True, "high"), (False, "highest")])
 def test_products_on_tensor_cores_end_with_the_training(enabled, meanwhile):
     assert torch.get_float32_matmul_precision() == "highest"
@@ -74,3 +72,12 @@ def test_products_on_tensor_cores_end_with_the_training(enabled, meanwhile):
         assert torch.get_float32_matmul_precision() == meanwhile
         raise ValueError("broken off")
     assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_threads_inside_and_as_before_afterwards():
+    before = torch.get_num_threads()
+    with torch_threads(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+    with torch_threads(None):
+        assert torch.get_num_threads() == before

@@ -1,4 +1,4 @@
-"""Which device and number format to train with, and the Accelerator that knows both."""
+"""Which device, number format and number of threads torch computes with."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from accelerate import Accelerator, DistributedDataParallelKwargs
-from accelerate.state import AcceleratorState, PartialState
 
-from multitudes.deep.training.training_config import TrainingConfig
 from multitudes.errors import ConfigError
 
 KINDS = ("cpu", "cuda", "mps")
@@ -21,7 +18,7 @@ def choose_device(name: str) -> torch.device:
     Raises
     ------
     ConfigError
-        If torch knows no such device, or this machine has none.
+        If torch does not know the device, or this machine does not have it.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -62,27 +59,9 @@ def choose_precision(name: str, device: torch.device) -> str:
     return "no" if name == "float32" else name
 
 
-def make_accelerator(config: TrainingConfig) -> Accelerator:
-    """An Accelerator for these settings, in one process or one of several."""
-    device = choose_device(config.device)
-    precision = choose_precision(config.precision, device)
-    _forget_other_settings(device, precision)
-    # The pooler of a text encoder, for one, takes no part in the loss.
-    unused = DistributedDataParallelKwargs(find_unused_parameters=True)
-    accelerator = Accelerator(
-        mixed_precision=precision, cpu=device.type == "cpu", kwargs_handlers=[unused]
-    )
-    if accelerator.device.type != device.type:
-        raise ConfigError(
-            f"device={config.device!r}, but this process trains on {accelerator.device} already: "
-            "use that device, or a new process"
-        )
-    return accelerator
-
-
 @contextmanager
 def tensor_core_products(enabled: bool) -> Iterator[None]:
-    """Let products of float32 matrices run on tensor cores meanwhile, with ten bits of mantissa.
+    """Run products of float32 matrices on tensor cores, with ten bits of mantissa.
 
     For mixed precision, where what is multiplied comes from products of fewer bits anyway.
     """
@@ -95,15 +74,15 @@ def tensor_core_products(enabled: bool) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def _forget_other_settings(device: torch.device, precision: str) -> None:
-    """Let a second run in one process have other settings than the first.
-
-    Accelerate keeps them for the whole process and refuses others; a notebook trains more than
-    once. Processes that were started together keep their connection.
-    """
-    if not PartialState._shared_state or PartialState().num_processes > 1:
-        AcceleratorState._reset_state()
+@contextmanager
+def torch_threads(n_jobs: int | None) -> Iterator[None]:
+    """Let torch compute with `n_jobs` threads on a CPU; None leaves it as it is."""
+    if n_jobs is None:
+        yield
         return
-    same_precision = AcceleratorState._shared_state.get("_mixed_precision") == precision
-    if PartialState().device.type != device.type or not same_precision:
-        AcceleratorState._reset_state(reset_partial_state=True)
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_jobs)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

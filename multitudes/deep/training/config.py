@@ -16,7 +16,7 @@ class TrainingConfig(Config):
     epochs: int = setting(20, "Passes over the training instances.", at_least=1)
     learning_rate: float = setting(3e-4, "Largest learning rate of the schedule.", above=0)
     weight_decay: float = setting(
-        0.01, "Decay of the weights; not of biases, norms and what the model names.", at_least=0
+        0.01, "Decay of the weights, except biases, norms and what the model exempts.", at_least=0
     )
     warmup_steps: int = setting(
         100,
@@ -25,7 +25,7 @@ class TrainingConfig(Config):
     )
     schedule: str = setting(
         "linear",
-        "Fall of the learning rate: to 0 in a line, along a cosine (by step or by epoch), or none.",
+        "How the learning rate falls: in a line to 0, along a cosine (by step or epoch), or never.",
         choices=("linear", "cosine", "cosine-epochs", "constant"),
     )
     precision: str = setting(
@@ -41,14 +41,14 @@ class TrainingConfig(Config):
         None, "Validation metric that tells the best epoch (higher is better); None: the first."
     )
     patience: int | None = setting(
-        None, "Stop after so many validations without a better one; None: never.", at_least=1
+        None, "Stop after this many validations without a better one; None: never.", at_least=1
     )
     restore_best: bool = setting(True, "End with the weights of the best validated epoch.")
     checkpoint_minutes: float = setting(
         10.0, "Minutes between checkpoints; they need a folder.", at_least=0
     )
     log_every: int = setting(
-        50, "Batches between two looks at the loss; each look waits for the device.", at_least=1
+        50, "Batches between two reads of the loss; each waits for the device.", at_least=1
     )
     tensorboard: str | None = setting(None, "Folder for TensorBoard's event files.")
     device: str = setting(
@@ -59,11 +59,11 @@ class TrainingConfig(Config):
     random_state: int = setting(0, "Same seed, same result (on a CPU, bit for bit).", at_least=0)
 
     def with_random_state(self, random_state: int) -> Self:
-        """The same with the seed of the model that is trained; another one here is refused."""
+        """The same with the seed of the model that is trained; a different one here is refused."""
         if self.random_state not in (0, random_state):
             raise ConfigError(
                 f"training.random_state is {self.random_state}, but the model's own is "
-                f"{random_state}, which goes for its training too: set "
-                f"random_state={self.random_state} of the model, and none of its training"
+                f"{random_state}, which applies to its training too: set "
+                f"random_state={self.random_state} of the model, and leave out that of its training"
             )
         return replace(self, random_state=random_state)

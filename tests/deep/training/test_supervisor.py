@@ -1,4 +1,4 @@
-"""What can go wrong is said in words: where, what, and what to change."""
+"""Errors that say where, what and what to change; curves for TensorBoard."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from multitudes.deep.training.state_dicts import unpack_state
 from multitudes.errors import ConfigError, MissingExtraError, ResourceError, TrainingError
 from multitudes.store import read_state
 
-from .problems import Problem
+from .problems import PER_EPOCH, Problem
 
 
 def poison(loss):
@@ -17,7 +17,7 @@ def poison(loss):
 
 @pytest.mark.parametrize("log_every", [1, 3, 50])
 def test_a_loss_that_is_not_a_number_names_epoch_batch_and_term(log_every):
-    """However many batches later somebody looks."""
+    """However many batches later it is read."""
     problem = Problem()
     problem.at(1, 4, lambda loss: loss / 0)
     with pytest.raises(TrainingError, match=r"epoch 2 of 3, batch 5 of 8, .*: loss = inf; begin"):
@@ -119,3 +119,25 @@ def test_tensorboard_names_its_extra_where_it_is_missing(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "tensorboard", None)
     with pytest.raises(MissingExtraError, match=r"multitudes\[tensorboard\]"):
         Problem().train(tensorboard=str(tmp_path))
+
+
+def test_curves_of_loss_terms_speed_and_validation(tmp_path, monkeypatch):
+    monkeypatch.setattr("multitudes.deep.training.supervisor.SECONDS_BETWEEN_CHECKS", 1e9)
+    reading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    history = Problem().train(
+        tensorboard=str(tmp_path), validate=lambda: {"fit": 0.25}, log_every=4
+    )
+    events = reading.EventAccumulator(str(tmp_path)).Reload()
+    assert set(events.Tags()["scalars"]) == {
+        "train/loss", "train/mean", "speed/learning_rate", "speed/instances_per_second",
+        "validation/fit",
+    }  # fmt: skip
+    losses = events.Scalars("train/loss")
+    assert [point.step for point in losses] == [4, 8, 12, 16, 20, 24]
+    assert (losses[0].value + losses[1].value) / 2 == pytest.approx(
+        history.epochs[0].terms["loss"], rel=1e-5
+    )
+    fits = events.Scalars("validation/fit")
+    assert [(point.step, point.value) for point in fits] == [
+        (PER_EPOCH * epoch, 0.25) for epoch in (1, 2, 3)
+    ]

@@ -1,34 +1,22 @@
-"""Texts at the door: checked, tokenized, and the unusual ones counted."""
+"""Texts as models are given them, checked once: instances, labels, and those for validation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
-from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows
-from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.errors import DataError
 from multitudes.features.text_buffer import as_texts, not_a_text
 from multitudes.types import Sparse
 from multitudes.validation import checked_labels
 
 Texts: TypeAlias = Sequence[str] | TokenRows
-T = TypeVar("T", Sequence[str], Texts)  # a model of words takes no token ids
-
-
-class TokenizedTexts(NamedTuple):
-    """Token ids of texts, and how many had no word or were cut."""
-
-    rows: TokenRows
-    n_empty: int
-    n_cut: int
+T = TypeVar("T", Sequence[str], Texts)  # a model of words does not take token ids
 
 
 def checked_texts(texts: T, name: str) -> T:
-    """A sequence of texts or token ids; a lone string is refused."""
+    """A sequence of texts, or their token ids; a single string is refused."""
     if isinstance(texts, TokenRows):
         return texts
     try:
@@ -51,8 +39,8 @@ def checked_label_texts(label_texts: T, Y: Sparse) -> T:
     return label_texts
 
 
-def checked_validation(validation: tuple[T, Sparse], *, n_labels: int) -> tuple[T, Sparse]:
-    """Texts and labels of instances kept aside; errors say that these are meant."""
+def checked_validation(validation: tuple[T, Any], *, n_labels: int) -> tuple[T, Sparse]:
+    """The texts and labels of instances kept aside; errors say that these are meant."""
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         got = type(validation).__name__
         size = f" of {len(validation)}" if hasattr(validation, "__len__") else ""
@@ -64,20 +52,8 @@ def checked_validation(validation: tuple[T, Sparse], *, n_labels: int) -> tuple[
         raise DataError(f"validation data: {error}") from None
 
 
-def tokenized(backbone: Backbone, texts: Texts, max_length: int) -> TokenizedTexts:
-    """Token ids of texts, at most `max_length` of each."""
-    if isinstance(texts, TokenRows):
-        n_cut = int((texts.lengths > max_length).sum())
-        rows = texts.shortened(max_length) if n_cut else texts
-    else:
-        found = backbone.tokenize(texts, max_length=max_length)
-        rows, n_cut = found.rows, found.n_cut
-    n_empty = int(np.count_nonzero(~has_words(rows, backbone.tokenizer)))
-    return TokenizedTexts(rows, n_empty, n_cut)
-
-
 def all_texts(X: Texts, label_texts: Texts) -> list[str] | None:
-    """Texts to learn a tokenizer from; none where there are only token ids."""
+    """Texts to learn a tokenizer from; None if there are only token ids."""
     if isinstance(X, TokenRows) or isinstance(label_texts, TokenRows):
         return None
     return [*X, *label_texts]

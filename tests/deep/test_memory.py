@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from multitudes.deep.out_of_memory import explain_out_of_memory
+from multitudes.deep.memory import explain_out_of_memory
 from multitudes.errors import ResourceError
 
 
