@@ -7,12 +7,12 @@ for _package in ("torch", "accelerate"):  # before an import below trips over it
 
 from multitudes.encoder.backbone.backbone_config import BackboneConfig  # noqa: E402
 from multitudes.encoder.classifier import ClassifierConfig  # noqa: E402
-from multitudes.encoder.losses.loss_config import LossConfig  # noqa: E402
+from multitudes.encoder.losses.config import LossConfig  # noqa: E402
 from multitudes.encoder.presets import PRESETS, prime_preset  # noqa: E402
 from multitudes.encoder.prime import Prime  # noqa: E402
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig  # noqa: E402
+from multitudes.encoder.prototypes.network import PrototypeConfig  # noqa: E402
 from multitudes.encoder.sampling import SamplerConfig  # noqa: E402
-from multitudes.encoder.search.index_config import IndexConfig  # noqa: E402
+from multitudes.encoder.search.approximate import IndexConfig  # noqa: E402
 
 __all__ = [
     "PRESETS",

@@ -13,8 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from multitudes.encoder.prototypes.prototype_config import SOURCES
-from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
+from multitudes.encoder.prototypes.network import SOURCES, PrototypeNetwork
 from multitudes.errors import DataError
 from multitudes.types import FloatArray, IntArray, Sparse
 from multitudes.validation import checked_count, checked_label

@@ -25,12 +25,11 @@ from multitudes.deep.training import (
 )
 from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.encoder.backbone.encoding import Precision
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.network import PrimeNetwork, StepInput, put_on_device
 from multitudes.encoder.prototypes.centroids import Centroids
 from multitudes.encoder.prototypes.free_vectors import FreeVectors
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
-from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
+from multitudes.encoder.prototypes.network import PrototypeConfig, PrototypeNetwork
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.types import FloatArray, Sparse
 

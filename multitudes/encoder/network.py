@@ -12,14 +12,13 @@ from torch import Tensor, nn
 
 from multitudes.deep.texts.tokens import PackedTokens, TokenRows, joined, pack
 from multitudes.encoder.backbone.backbone import Backbone
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.multi_objective import multi_objective_loss
 from multitudes.encoder.losses.targets import Targets, draw_positives, known_pairs
 from multitudes.encoder.prototypes.centroids import Centroids
 from multitudes.encoder.prototypes.free_vectors import FreeVectors
-from multitudes.encoder.prototypes.prototype_config import SOURCES
-from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
-from multitudes.encoder.sampling.batch import Batch
+from multitudes.encoder.prototypes.network import SOURCES, PrototypeNetwork
+from multitudes.encoder.sampling.sampler import Batch
 from multitudes.types import IntArray
 
 ROUND_UP_TO = 256  # tokens of a batch on a GPU: fewer different sizes for its matrix kernels

@@ -8,12 +8,11 @@ import numpy as np
 import torch
 
 from multitudes.encoder.backbone.backbone import Backbone
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.network import PrimeNetwork
 from multitudes.encoder.prototypes.centroids import Centroids
 from multitudes.encoder.prototypes.free_vectors import FreeVectors
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
-from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
+from multitudes.encoder.prototypes.network import PrototypeConfig, PrototypeNetwork
 from multitudes.store import State
 
 KIND = "prime-network"

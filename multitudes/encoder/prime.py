@@ -37,15 +37,15 @@ from multitudes.encoder.fitting import (
     label_prototypes,
 )
 from multitudes.encoder.kept_instances import KeptInstances
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.network import PrimeNetwork, Sources, new_sources
 from multitudes.encoder.network_state import network_from_state, network_state
 from multitudes.encoder.new_labels import NewLabels, example_centroids
 from multitudes.encoder.prediction_encoder import PredictionEncoder, checked_precision
-from multitudes.encoder.prototypes.prototype_config import SOURCES, PrototypeConfig
+from multitudes.encoder.prototypes.network import SOURCES, PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
+from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.encoder.search.index import PrototypeIndex
-from multitudes.encoder.search.index_config import IndexConfig
 from multitudes.encoder.validation import Validation
 from multitudes.errors import DataError, NotFittedError
 from multitudes.store import State

@@ -8,8 +8,8 @@ from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import digest_of
 from multitudes.encoder.fitting import embed, label_prototypes
 from multitudes.encoder.network import PrimeNetwork
+from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.encoder.search.index import PrototypeIndex
-from multitudes.encoder.search.index_config import IndexConfig
 from multitudes.metrics import precision_at_k, recall_at_k
 from multitudes.types import Sparse
 

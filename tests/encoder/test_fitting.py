@@ -19,9 +19,9 @@ from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.loading import load_backbone
 from multitudes.encoder.fitting import PrimeConfig, TrainingTexts, start_network
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.network import PrimeNetwork
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
+from multitudes.encoder.prototypes.network import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.errors import ConfigError, DataError, ResourceError, TrainingError
 from tests.encoder.prime_problems import SMALL, colors, epochs, prime, weights

@@ -4,24 +4,101 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from multitudes.config import Config, setting
 from multitudes.deep.prefetch import prefetched
-from multitudes.encoder.sampling.batch import Batch
-from multitudes.encoder.sampling.clusters import BackgroundClustering, Clusters, cluster_instances
-from multitudes.encoder.sampling.config import SamplerConfig
-from multitudes.encoder.sampling.kept_embeddings import KeptEmbeddings
-from multitudes.encoder.sampling.positives import PositiveDrawer, positive_weights
-from multitudes.encoder.sampling.schedule import ClusterSchedule
+from multitudes.encoder.sampling.clusters import (
+    BackgroundClustering,
+    Clusters,
+    ClusterSchedule,
+    KeptEmbeddings,
+    cluster_instances,
+)
+from multitudes.encoder.sampling.positives import (
+    INVERSE_PROPENSITY,
+    UNIFORM,
+    PositiveDrawer,
+    positive_weights,
+)
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import IntArray, LabelArray, Sparse
 from multitudes.validation import checked_labels
 
 # Random numbers are a function of the seed, their purpose and the place in training.
 ORDER, DRAW, CLUSTER = range(3)
+
+
+@dataclass(frozen=True)
+class SamplerConfig(Config):
+    """How training batches are put together."""
+
+    batch_size: int = setting(1024, "Instances per step.", at_least=1)
+    positives: int = setting(1, "Labels drawn for each instance of a batch.", at_least=1)
+    positive_weights: str = setting(
+        INVERSE_PROPENSITY,
+        "Draw positives in proportion to their inverse propensity, which favors rare labels, or "
+        "all alike.",
+        choices=(INVERSE_PROPENSITY, UNIFORM),
+    )
+    propensity: str = setting("default", "Data set whose propensity constants apply.")
+    clustered: bool = setting(
+        True,
+        "Fill batches with clusters of similar instances, whose labels are hard negatives of one "
+        "another; off: in random order.",
+    )
+    cluster_size: int = setting(4, "Instances per cluster before the first doubling.", at_least=1)
+    max_cluster_size: int | None = setting(
+        None, "Instances per cluster at most; None: the batch size.", at_least=1
+    )
+    snapshot_at: float = setting(
+        0.5,
+        "Part of the epoch before a clustering's first use after which embeddings are copied for "
+        "it: later means fresher embeddings and less time to cluster beside training.",
+        at_least=0,
+        at_most=1,
+    )
+    cluster_threads: int | None = setting(
+        None, "Threads that cluster beside training; None: all cores but two.", at_least=1
+    )
+    fixed_n_labels: bool = setting(
+        False,
+        "Fill the labels of a batch up to batch_size * positives with random others, so that "
+        "compiled models see one shape; they are further negatives.",
+    )
+    keep_last: bool = setting(False, "Keep the last, smaller batch of an epoch.")
+    prefetch: int = setting(4, "Batches made ahead in a background thread; 0: none.", at_least=0)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One step's instances and labels, on the CPU.
+
+    Parameters
+    ----------
+    instances : int64 array (b,)
+        Rows of the training set.
+    labels : int64 array (m,)
+        Distinct label ids, ascending: the positives drawn, and fillers where asked for.
+    positives : int64 array (b, p)
+        Column in `labels` of each positive drawn; -1 where an instance has fewer.
+    known_rows, known_columns : int64 arrays (k,)
+        Coordinates of *every* known positive pair in the (b, m) target, row by row: those drawn,
+        and those that another instance brought along. None of them may serve as a negative.
+    """
+
+    instances: IntArray
+    labels: IntArray
+    positives: IntArray
+    known_rows: IntArray
+    known_columns: IntArray
+
+    def __len__(self) -> int:
+        return len(self.instances)
 
 
 class BatchSampler:
@@ -69,7 +146,9 @@ class BatchSampler:
             max_size=config.max_cluster_size or config.batch_size,
             enabled=config.clustered,
         )
-        self._drawer = PositiveDrawer(Y, positive_weights(Y, config))
+        self._drawer = PositiveDrawer(
+            Y, positive_weights(Y, config.positive_weights, propensity=config.propensity)
+        )
         self._seen_labels: IntArray = np.unique(Y.indices).astype(np.int64)
         self._kept = KeptEmbeddings(Y.shape[0])
         self._clusters: Clusters | None = None

@@ -1,4 +1,4 @@
-"""Candidates from faiss: HNSW graphs and inverted lists with product quantization.
+"""IndexConfig, and candidates from faiss: HNSW graphs, inverted lists with product quantization.
 
 Both keep their state in plain arrays, not in faiss' own file format: what a model folder brings
 along is checked before faiss, which trusts its input, sees it.
@@ -7,20 +7,53 @@ along is checked before faiss, which trusts its input, sees it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.encoder.search.index_config import HNSW, IndexConfig
+from multitudes.config import Config, setting
 from multitudes.errors import ConfigError, StoreError, require
 from multitudes.types import FloatArray, IntArray
+
+AUTO, FLAT, HNSW, IVF_PQ = "auto", "flat", "hnsw", "ivf-pq"
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 FEWEST_FOR_CODES = 256
 """Vectors that product quantization needs: as many as a byte has values."""
 DIMENSIONS_PER_BYTE = 4
+
+
+@dataclass(frozen=True)
+class IndexConfig(Config):
+    """How the labels nearest to an embedding are found."""
+
+    kind: str = setting(
+        AUTO,
+        "flat compares with every label; hnsw and ivf-pq look at some, need faiss, and miss a few; "
+        "auto goes by the number of labels, and is flat wherever there is a GPU.",
+        choices=(AUTO, FLAT, HNSW, IVF_PQ),
+    )
+    device: str = setting(
+        AUTO,
+        "Where flat search runs; auto: on a GPU where there is one.",
+        choices=(AUTO, "cpu", "cuda"),
+    )
+    flat_up_to: int = setting(400_000, "Labels up to which auto is flat on a CPU.", at_least=0)
+    hnsw_up_to: int = setting(4_000_000, "Labels up to which auto is hnsw.", at_least=0)
+    neighbors: int = setting(32, "hnsw: links of each label.", at_least=2)
+    build_width: int = setting(200, "hnsw: candidates looked at when a label is added.", at_least=1)
+    search_width: int = setting(128, "hnsw: candidates looked at in a search.", at_least=1)
+    n_lists: int | None = setting(
+        None, "ivf-pq: lists the labels are dealt out to; None: 4 sqrt(n_labels).", at_least=1
+    )
+    n_probes: int = setting(64, "ivf-pq: lists looked at in a search.", at_least=1)
+    over_fetch: int = setting(
+        10, "ivf-pq: candidates, in multiples of top_k, that are compared exactly.", at_least=1
+    )
+    random_state: int = setting(0, "ivf-pq: of its clusterings.", at_least=0)
 
 
 class CandidateSearch(Protocol):

@@ -1,6 +1,6 @@
 import pytest
 
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.errors import ConfigError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from multitudes.encoder.halving import halve
+from multitudes.deep.halving import halve
 
 
 def blobs(n_blobs=8, per_blob=6, dim=16, random_state=0):
