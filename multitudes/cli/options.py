@@ -70,6 +70,14 @@ Device = Annotated[
         help="Where text encoders compute; the GPU by default, if there is one.",
     ),
 ]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        metavar="auto|float32|bf16",
+        help="Number format of text encoders; by default that of the model's settings.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]
 Intervals = Annotated[bool, typer.Option("--intervals", help="Add bootstrap confidence intervals.")]
 Resamples = Annotated[

@@ -1,1 +1,5 @@
-"""What the networks share: texts, devices, training, and operations that are fast on a GPU."""
+"""The torch layer. Import it before torch: it keeps torch off instructions that fail here."""
+
+from multitudes.deep.processor import prepare
+
+prepare()

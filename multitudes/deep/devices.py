@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import torch
 
+from multitudes.deep.processor import require_bf16
 from multitudes.errors import ConfigError
 
 KINDS = ("cpu", "cuda", "mps")
@@ -56,6 +57,8 @@ def choose_precision(name: str, device: torch.device) -> str:
         return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
     if name == "fp16" and device.type == "cpu":
         raise ConfigError("precision='fp16' needs a GPU: use 'bf16' or 'float32' on the CPU")
+    if name == "bf16" and device.type == "cpu":
+        require_bf16()
     return "no" if name == "float32" else name
 
 

@@ -1,5 +1,6 @@
 """PRIME: a text encoder with label prototypes (torch)."""
 
+import multitudes.deep  # noqa: F401  before torch
 from multitudes.errors import require
 
 for _package in ("torch", "accelerate"):  # before an import below trips over it

@@ -1,5 +1,6 @@
 """OTSeq2Set: generating the label set (torch)."""
 
+import multitudes.deep  # noqa: F401  before torch
 from multitudes.errors import require
 
 for _package in ("torch", "accelerate"):  # before an import below trips over it

@@ -23,7 +23,7 @@ FILLING = ["old", "new", "small", "large", "cheap", "fine", "very", "made", "sol
 
 def prime(**changes):
     """An unfitted Prime with a small encoder of its own."""
-    settings = {"backbone": SMALL, "training": QUICK, "sampler": BATCH, "precision": "float32"}
+    settings = {"backbone": SMALL, "training": QUICK, "sampler": BATCH}
     return Prime(**(settings | changes))
 
 
