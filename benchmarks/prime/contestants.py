@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from multitudes.deep.training import TrainingConfig
-from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.model import BackboneConfig
 from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.presets import prime_preset
 from multitudes.encoder.prime import Prime

@@ -27,8 +27,8 @@ from benchmarks.prime.problem import Problem
 from benchmarks.report import show
 from multitudes import progress
 from multitudes.deep.devices import choose_device
+from multitudes.encoder.backbone.embedding import embed
 from multitudes.encoder.backbone.loading import load_backbone
-from multitudes.encoder.fitting import embed
 from multitudes.encoder.prime import Prime
 from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.metrics import evaluate

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Literal, TypeAlias
 
 import torch
 
-from multitudes.deep.processor import require_bf16
+from multitudes.deep.processor import bf16_works, require_bf16
 from multitudes.errors import ConfigError
 
 KINDS = ("cpu", "cuda", "mps")
+
+Precision: TypeAlias = Literal["float32", "bf16"]
+"""Number format of a prediction."""
 
 
 def choose_device(name: str) -> torch.device:
@@ -60,6 +64,30 @@ def choose_precision(name: str, device: torch.device) -> str:
     if name == "bf16" and device.type == "cpu":
         require_bf16()
     return "no" if name == "float32" else name
+
+
+def fastest_precision(device: torch.device) -> Precision:
+    """bf16 if the device computes in it natively; otherwise it would be slower than float32.
+
+    A CPU that claims it is not believed, but tried.
+    """
+    if device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+    if device.type == "cpu":
+        able = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+        return "bf16" if able() and bf16_works() else "float32"
+    return "float32"
+
+
+def computing_in(precision: Precision, device: torch.device) -> AbstractContextManager[Any]:
+    """Compute in a number format while the context lasts."""
+    if precision == "float32":
+        return nullcontext()
+    if precision == "bf16":
+        if device.type == "cpu":
+            require_bf16()
+        return torch.autocast(device.type, torch.bfloat16)
+    raise ConfigError(f"precision must be 'float32' or 'bf16', got {precision!r}")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from multitudes.errors import require
 for _package in ("torch", "accelerate"):  # before an import below trips over it
     require(_package, extra="deep")
 
-from multitudes.encoder.backbone.backbone_config import BackboneConfig  # noqa: E402
+from multitudes.encoder.backbone.model import BackboneConfig  # noqa: E402
 from multitudes.encoder.classifier import ClassifierConfig  # noqa: E402
 from multitudes.encoder.losses.config import LossConfig  # noqa: E402
 from multitudes.encoder.presets import PRESETS, prime_preset  # noqa: E402

@@ -12,7 +12,7 @@ import torch
 from multitudes.deep.texts.inputs import Texts
 from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows, joined
-from multitudes.encoder.fitting import embed
+from multitudes.encoder.backbone.embedding import embed
 from multitudes.encoder.network import PrimeNetwork
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import FloatArray

@@ -25,29 +25,26 @@ from multitudes.deep.texts.inputs import (
 from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows, joined
 from multitudes.deep.training import TrainingConfig
-from multitudes.encoder.backbone.backbone import Backbone
-from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.embedding import PredictionEncoder
 from multitudes.encoder.backbone.loading import load_backbone
+from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.encoder.classifier import ClassifierConfig, train_classifier
-from multitudes.encoder.explanation import Explanation, source_shares
+from multitudes.encoder.explanation import Explanation, KeptInstances, source_shares
 from multitudes.encoder.fitting import (
     PrimeConfig,
     TrainingTexts,
+    Validation,
     embed,
     fit_network,
     label_prototypes,
 )
-from multitudes.encoder.kept_instances import KeptInstances
 from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.network import PrimeNetwork, Sources, new_sources
-from multitudes.encoder.network_state import network_from_state, network_state
 from multitudes.encoder.new_labels import NewLabels, example_centroids
-from multitudes.encoder.prediction_encoder import PredictionEncoder
 from multitudes.encoder.prototypes.network import SOURCES, PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.encoder.search.index import PrototypeIndex
-from multitudes.encoder.validation import Validation
 from multitudes.errors import DataError, NotFittedError
 from multitudes.store import State
 from multitudes.types import FloatArray, Predictions, Sparse
@@ -375,7 +372,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
                 "added_centroids": self.added_centroids_,
                 **({} if self.instances_ is None else self.instances_.arrays()),
             },
-            parts={"network": network_state(self.network_), "index": self.index_.to_state()},
+            parts={"network": self.network_.to_state(), "index": self.index_.to_state()},
         )
 
     @classmethod
@@ -384,7 +381,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         arrays = state.arrays
         configs = settings_from_dicts(state.config, cls.config_kinds())
         model = cls(**configs, **{name: state.config[name] for name in PLAIN})
-        model.network_ = network_from_state(state.parts["network"])
+        model.network_ = PrimeNetwork.from_state(state.parts["network"])
         model.label_rows_ = TokenRows(arrays["label_token_ids"], arrays["label_token_offsets"])
         model.added_centroids_ = np.array(arrays["added_centroids"])
         model.instances_ = KeptInstances.from_arrays(arrays)

@@ -6,6 +6,7 @@ import torch
 from multitudes.deep.devices import (
     choose_device,
     choose_precision,
+    fastest_precision,
     tensor_core_products,
     torch_threads,
 )
@@ -88,3 +89,16 @@ def test_threads_inside_and_as_before_afterwards():
     assert torch.get_num_threads() == before
     with torch_threads(None):
         assert torch.get_num_threads() == before
+
+
+def test_bfloat16_only_where_the_processor_knows_it(monkeypatch):
+    device = torch.device("cpu")
+    for able, works, expected in (
+        (True, True, "bf16"),
+        (True, False, "float32"),
+        (False, True, "float32"),
+    ):
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda able=able: able)
+        monkeypatch.setattr("multitudes.deep.devices.bf16_works", lambda works=works: works)
+        assert fastest_precision(device) == expected
+    assert fastest_precision(torch.device("meta")) == "float32"

@@ -12,8 +12,8 @@ pytest.importorskip("transformers")
 import torch
 from sklearn.base import clone
 
+from multitudes.encoder.backbone.embedding import embed
 from multitudes.encoder.classifier import ClassifierConfig
-from multitudes.encoder.fitting import embed
 from multitudes.encoder.prototypes.network import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.approximate import IndexConfig

@@ -13,11 +13,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.deep.devices import choose_device
 from multitudes.deep.processor import checked_precision
-from multitudes.encoder.backbone.backbone import Backbone
-from multitudes.encoder.backbone.backbone_config import BackboneConfig
-from multitudes.encoder.backbone.encoding import Precision
+from multitudes.encoder.backbone.embedding import Precision, embed
 from multitudes.encoder.backbone.loading import check_lengths, load_backbone
-from multitudes.encoder.fitting import embed
+from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.errors import ConfigError, NotFittedError, StoreError
 from multitudes.features.text_buffer import as_texts
 from multitudes.store import State, read_manifest, read_state

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.loading import load_backbone
-from multitudes.encoder.encoder_features import EncoderFeatures, find_backbone
+from multitudes.encoder.backbone.model import BackboneConfig
+from multitudes.encoder.features import EncoderFeatures, find_backbone
 from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
 from multitudes.features import ConcatFeatures, TfidfFeatures
 from multitudes.store import build, save

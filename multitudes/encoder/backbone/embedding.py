@@ -1,13 +1,27 @@
-"""The encoder as prediction uses it: on a CPU that knows bfloat16, a copy with such weights."""
+"""Embeddings in training and prediction: batches that suit the device, the fastest precision."""
 
 from __future__ import annotations
 
+from multitudes.deep.devices import Precision, fastest_precision
 from multitudes.deep.processor import checked_precision
 from multitudes.deep.texts.tokens import TokenRows
-from multitudes.encoder.backbone.backbone import Backbone
-from multitudes.encoder.backbone.encoding import Precision, fastest_precision
-from multitudes.encoder.fitting import embed
+from multitudes.encoder.backbone.model import Backbone
 from multitudes.types import FloatArray
+
+TEXTS_AT_ONCE = {"cuda": 4096, "cpu": 64}
+
+
+def embed(
+    backbone: Backbone, rows: TokenRows, progress: str, *, precision: Precision | None = None
+) -> FloatArray:
+    """Embeddings (n, d) of tokenized texts, in batches that suit the device."""
+    kind = backbone.device.type
+    return backbone.encode(
+        rows,
+        batch_size=TEXTS_AT_ONCE.get(kind, 256),
+        precision=precision or ("bf16" if kind == "cuda" else "float32"),
+        progress=progress,
+    )
 
 
 class PredictionEncoder:

@@ -1,4 +1,4 @@
-"""Read an encoder from a folder of transformers or sentence-transformers; runs no foreign code."""
+"""Encoders as folders of transformers or sentence-transformers; reading runs no foreign code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 from multitudes.errors import ConfigError, require
 
-_CHAIN = ["Transformer", "Pooling", "Normalize"]
+_MODULES = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+_CHAIN = list(_MODULES)
 
 # Which pooling an old folder switches on, and what newer folders call it.
 _POOLING_FLAGS = {
@@ -128,6 +129,45 @@ def _check(model: Any, tokenizer: Any, folder: Path) -> None:
         )
     if getattr(model.config, "is_encoder_decoder", False):
         raise ConfigError(f"{folder} holds an encoder-decoder, expected an encoder alone")
+
+
+def write_encoder(
+    model: Any, tokenizer: Any, folder: Path, *, max_length: int, pooling: str
+) -> None:
+    """Fill an empty folder so that ``SentenceTransformer(folder)`` gives the same embeddings."""
+    with quiet():
+        model.save_pretrained(folder)
+        _write_tokenizer(tokenizer, folder)
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (kind, path) in enumerate(_MODULES.items())
+    ]
+    _write_json(folder / "modules.json", modules)
+    limits = {"max_seq_length": max_length, "do_lower_case": False}
+    _write_json(folder / "sentence_bert_config.json", limits)
+    flags = {
+        "word_embedding_dimension": int(model.config.hidden_size),
+        "pooling_mode_cls_token": pooling == "cls",
+        "pooling_mode_mean_tokens": pooling != "cls",
+    }
+    (folder / _MODULES["Pooling"]).mkdir()
+    _write_json(folder / _MODULES["Pooling"] / "config.json", flags)
+
+
+def _write_tokenizer(tokenizer: Any, folder: Path) -> None:
+    """The tokenizer without the limit of its last use, which is no part of it."""
+    backend = tokenizer.backend_tokenizer
+    limit = backend.truncation
+    backend.no_truncation()
+    try:
+        tokenizer.save_pretrained(folder)
+    finally:
+        if limit is not None:
+            backend.enable_truncation(**limit)
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 @contextmanager

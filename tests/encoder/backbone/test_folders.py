@@ -10,8 +10,7 @@ pytest.importorskip("transformers")
 
 import torch
 
-from multitudes.encoder.backbone.backbone import Backbone
-from multitudes.encoder.backbone.saving import write_encoder
+from multitudes.encoder.backbone.model import Backbone
 from multitudes.store import read_state, save
 
 
@@ -31,7 +30,7 @@ def test_sentence_transformers_gives_the_same_embeddings(tiny_backbone, texts, t
     texts = [*texts, "", "red " * 40]
     save(backbone, tmp_path / "model")
     (tmp_path / "alone").mkdir()
-    write_encoder(backbone, tmp_path / "alone")
+    backbone.write_folder(tmp_path / "alone")
     for path in (tmp_path / "model", tmp_path / "alone"):
         theirs = library.SentenceTransformer(str(path), device="cpu", local_files_only=True)
         np.testing.assert_allclose(theirs.encode(texts), backbone.encode(texts), atol=1e-6)
