@@ -1,6 +1,5 @@
 """Training of torch models: one loop for all of them."""
 
-import multitudes.deep  # noqa: F401  before torch
 from multitudes.deep.training.batches import Batches
 from multitudes.deep.training.checkpoint import Checkpoint, digest_of
 from multitudes.deep.training.config import TrainingConfig
