@@ -24,7 +24,7 @@ from multitudes.encoder.backbone.folders import read_encoder, write_encoder
 from multitudes.encoder.packed.packed_bert import packed_bert_forward, supports_packed
 from multitudes.errors import ConfigError
 from multitudes.progress import track
-from multitudes.store.folders import on_disk
+from multitudes.store.foreign import on_disk
 from multitudes.store.state import State
 from multitudes.types import FloatArray, IntArray
 

@@ -134,7 +134,7 @@ class ExpectedF1:
     def from_state(cls, state: State) -> Self:
         """Build a fitted rule again."""
         config = state.config
-        least = float(config.get("least", 0.0))  # older folders have none
+        least = float(config["least"])
         rule = cls(
             metric=config["metric"],
             empty=config["empty"],

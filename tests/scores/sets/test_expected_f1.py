@@ -110,15 +110,6 @@ def test_what_a_set_must_promise_is_the_best_for_micro_f1():
         assert set_scores(other.apply(predictions), truth).f1 <= best + 1e-9
 
 
-def test_folders_from_before_there_was_a_least_promise_give_the_same_sets():
-    predictions, truth, _ = drawn(8, n=100)
-    rule = ExpectedF1(least=0.0).fit(predictions, truth)
-    state = rule.to_state()
-    del state.config["least"]
-    again = ExpectedF1.from_state(state).apply(predictions)
-    np.testing.assert_array_equal(again.labels, rule.apply(predictions).labels)
-
-
 @given(st.lists(st.floats(0, 1), min_size=1), st.floats(-5, 5))
 def test_tilting_adds_to_the_log_odds(p, tilt):
     found = tilted(np.array(p), tilt)

@@ -7,7 +7,7 @@ import pytest
 
 from multitudes.errors import StoreError
 from multitudes.store import State, load, read_manifest, read_state, register, save
-from multitudes.store.folders import files_below, on_disk
+from multitudes.store.foreign import files_below, on_disk
 from multitudes.store.manifest import Manifest, _checksum
 
 from .box import Box
@@ -135,13 +135,6 @@ def test_a_manifest_cannot_point_outside(model, name):
     content["checksum"] = _checksum(content)
     with pytest.raises(StoreError, match="disagrees with itself"):
         Manifest.from_bytes(json.dumps(content).encode(), "m")
-
-
-def test_format_1_unless_there_are_foreign_files(model, tmp_path):
-    save(Box({"a": 1}), tmp_path / "plain")
-    plain = json.loads((tmp_path / "plain" / "manifest.json").read_bytes())
-    assert (plain["format_version"], "folders" in plain["object"]) == (1, False)
-    assert json.loads((model / "manifest.json").read_bytes())["format_version"] == 2
 
 
 class TestModulesAtTheRoot:

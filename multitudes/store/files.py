@@ -1,14 +1,16 @@
-"""Arrays on disk: safetensors files, written by its library and memory-mapped by us.
+"""The two kinds of file in a model: arrays as safetensors, strings as JSON lines.
 
-The safetensors numpy reader copies what it reads. A model is mapped instead: pages come in when
-they are touched, and processes that serve the same model share them. What a mapped header says is
-checked against the file's size before any array is made from it.
+The safetensors numpy reader copies what it reads. Arrays are memory-mapped instead: pages come in
+when they are touched, and processes that serve the same model share them. What a mapped header says
+is checked against the file's size before any array is made from it. Strings are written one JSON
+string a line, so that a person can read them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import StoreError
-from multitudes.store.damage import damaged
 
 AnyArray: TypeAlias = npt.NDArray[Any]
 
@@ -37,6 +38,17 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 _SUPPORTED = {dtype.name for dtype in DTYPES.values()}
 MAX_HEADER_BYTES = 100_000_000  # the limit of the safetensors format itself
+
+
+def damaged(path: Path, problem: str) -> StoreError:
+    """Return a StoreError that names the file, what is wrong with it, and what to do."""
+    return StoreError(f"{path} is damaged: {problem}; save the model again or restore a copy")
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_dtype(name: str, array: AnyArray) -> None:
@@ -66,7 +78,7 @@ def map_arrays(path: Path) -> dict[str, AnyArray]:
     Raises
     ------
     StoreError
-        If the header is absent, absurd, or disagrees with the size of the file.
+        If the header is missing or invalid, or disagrees with the size of the file.
     """
     size = path.stat().st_size
     header, start = _read_header(path, size)
@@ -96,7 +108,7 @@ def _view(data: AnyArray, dtype: np.dtype[Any], shape: tuple[int, ...]) -> AnyAr
 
 
 def _read_header(path: Path, size: int) -> tuple[dict[str, Any], int]:
-    """The parsed header of a safetensors file and where its data starts."""
+    """Return the parsed header of a safetensors file and where its data starts."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > min(size - 8, MAX_HEADER_BYTES):
@@ -114,7 +126,7 @@ def _read_header(path: Path, size: int) -> tuple[dict[str, Any], int]:
 def _entries(
     path: Path, header: dict[str, Any]
 ) -> list[tuple[str, np.dtype[Any], tuple[int, ...], int, int]]:
-    """(name, dtype, shape, begin, end) of each array, checked one by one."""
+    """Return (name, dtype, shape, begin, end) of each array, checked one by one."""
     entries = []
     for name, entry in header.items():
         try:
@@ -134,3 +146,42 @@ def _entries(
             )
         entries.append((name, dtype, shape, begin, end))
     return entries
+
+
+def write_strings(path: Path, strings: Sequence[str]) -> None:
+    """Write one JSON string a line; newlines inside a string are escaped by JSON."""
+    import orjson  # imported here because models without strings do not need it
+
+    with path.open("wb") as file:
+        for number, string in enumerate(strings):
+            if not isinstance(string, str):
+                raise StoreError(
+                    f"{path.stem}[{number}] must be a str, got {string!r}: "
+                    "convert it before the model is saved"
+                )
+            try:
+                file.write(orjson.dumps(string) + b"\n")
+            except TypeError as error:  # half of a surrogate pair, which UTF-8 cannot hold
+                raise StoreError(
+                    f"{path.stem}[{number}] is not valid Unicode: {string!r}; "
+                    "clean the text the model was fitted on"
+                ) from error
+
+
+def read_strings(path: Path, expected: int) -> list[str]:
+    """Read a list of `expected` strings."""
+    import orjson
+
+    content = path.read_bytes()
+    if content and not content.endswith(b"\n"):
+        raise damaged(path, "its last line is cut off")
+    try:
+        # One parse of the whole list is several times as fast as one per line.
+        strings = orjson.loads(b"[" + b",".join(content.split(b"\n")[:-1]) + b"]")
+    except orjson.JSONDecodeError as error:
+        raise damaged(path, "a line is not a JSON string") from error
+    if len(strings) != expected or content.count(b"\n") != expected:
+        raise damaged(path, f"it has {len(strings)} strings, the manifest says {expected}")
+    if not all(type(string) is str for string in strings):
+        raise damaged(path, "a line is not a JSON string")
+    return list(strings)
