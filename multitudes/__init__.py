@@ -15,9 +15,8 @@ from multitudes.version import __version__
 # reference, and for the interpreter. A test compares them.
 if TYPE_CHECKING:
     from multitudes.data import Dataset as Dataset
-    from multitudes.data import catalogue as catalogue
-    from multitudes.data import read as read
-    from multitudes.data import write as write
+    from multitudes.data import read_dataset as read_dataset
+    from multitudes.data import write_dataset as write_dataset
     from multitudes.disentangle import Disentangled as Disentangled
     from multitudes.encoder import Prime as Prime
     from multitudes.errors import ConfigError as ConfigError
@@ -65,12 +64,11 @@ __all__ = [
     "TrainingError",
     "XRLinear",
     "__version__",
-    "catalogue",
     "evaluate",
     "load",
-    "read",
+    "read_dataset",
     "save",
-    "write",
+    "write_dataset",
 ]
 
 if not TYPE_CHECKING:
@@ -96,12 +94,11 @@ if not TYPE_CHECKING:
         "TfidfFeatures": "multitudes.features",
         "TrainingError": "multitudes.errors",
         "XRLinear": "multitudes.linear",
-        "catalogue": "multitudes.data",
         "evaluate": "multitudes.metrics",
         "load": "multitudes.store",
-        "read": "multitudes.data",
+        "read_dataset": "multitudes.data",
         "save": "multitudes.store",
-        "write": "multitudes.data",
+        "write_dataset": "multitudes.data",
     }
     __getattr__ = lazy_names(__name__, _HOMES)
 

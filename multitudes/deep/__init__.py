@@ -1,7 +1,7 @@
 """What the networks share: texts, devices, training, and operations that are fast on a GPU.
 
-Import it before torch: it keeps torch off instructions that fail on this processor. Its names load
-on first use, and torch with them.
+Import it before torch: it keeps torch off instructions that fail on this processor. Names load on
+first use, because parts of this package import one another.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from multitudes.deep.training import TrainingConfig as TrainingConfig
     from multitudes.deep.training import train as train
 
+prepare()
+
 __all__ = [
     "Batches",
     "Checkpoint",
@@ -36,5 +38,3 @@ if not TYPE_CHECKING:
     _HOMES = dict.fromkeys(__all__, "multitudes.deep.training")
     _HOMES["token_cache"] = "multitudes.deep.texts.token_cache"
     __getattr__ = lazy_names(__name__, _HOMES)
-
-prepare()

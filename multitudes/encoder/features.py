@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ from multitudes.encoder.backbone.loading import check_lengths, load_backbone
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.errors import ConfigError, NotFittedError, StoreError
 from multitudes.features.text_buffer import as_texts
-from multitudes.store import State, read_manifest, read_state
+from multitudes.store import State, build, read_manifest, read_state
 from multitudes.store.manifest import MANIFEST
 
 KIND = "encoder-features"
@@ -140,7 +140,7 @@ def find_backbone(source: str | PathLike[str], *, max_length: int | None = None)
     state = read_state(folder)
     for name in filter(None, places[0].split("/")):
         state = state.parts[name]
-    backbone = Backbone.from_state(state)
+    backbone: Any = build(state)
     backbone.config = dataclasses.replace(backbone.config, **changes)
     check_lengths(backbone.config, backbone.model, backbone.tokenizer)
-    return backbone
+    return cast(Backbone, backbone)
