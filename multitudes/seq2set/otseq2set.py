@@ -13,10 +13,11 @@ import numpy as np
 import torch
 
 from multitudes import progress
+from multitudes.deep.devices import choose_device
 from multitudes.deep.processor import checked_precision
-from multitudes.deep.texts.tokens import TokenRows
-from multitudes.deep.training import TrainingConfig, choose_device
 from multitudes.deep.texts.inputs import checked_label_texts, checked_validation
+from multitudes.deep.texts.tokens import TokenRows
+from multitudes.deep.training import TrainingConfig
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.estimator import Estimator
 from multitudes.features.text_buffer import as_texts

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from multitudes.deep.training.loss_terms import LOSS
+from multitudes.deep.training import LOSS
 from multitudes.seq2set.graph_capture import CapturedGradients
 from multitudes.seq2set.losses import sequence_loss, set_generation_loss
 from multitudes.seq2set.losses.config import SetLossConfig

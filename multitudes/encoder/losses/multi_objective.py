@@ -28,14 +28,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.dynamic_margin import dynamic_hinge, literal_hinge
-from multitudes.encoder.losses.loss_config import LossConfig
-from multitudes.encoder.losses.mining import Triplets, mine_triplets
 from multitudes.encoder.losses.regularizer import compare_spaces
 from multitudes.encoder.losses.softmax import softmax_loss
 from multitudes.encoder.losses.targets import Targets
 from multitudes.encoder.losses.triplet import fixed_hinge
-from multitudes.encoder.losses.weighting import batch_loss
+from multitudes.encoder.losses.triplets import Triplets, batch_loss, mine_triplets
 
 DEFAULT = LossConfig()
 HINGES = {"dynamic": dynamic_hinge, "fixed": fixed_hinge, "literal": literal_hinge}

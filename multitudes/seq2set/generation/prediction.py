@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.deep.out_of_memory import explain_out_of_memory
+from multitudes.deep.memory import explain_out_of_memory
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import digest_of
 from multitudes.metrics import set_scores
