@@ -11,6 +11,17 @@ import importlib
 from collections.abc import Iterable
 from types import ModuleType
 
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "MissingExtraError",
+    "MultitudesError",
+    "NotFittedError",
+    "ResourceError",
+    "StoreError",
+    "TrainingError",
+]
+
 
 class MultitudesError(Exception):
     """Base of all errors raised on purpose; catch it to catch them all."""

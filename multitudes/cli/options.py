@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from multitudes.metrics import Resampling
     from multitudes.tagger import Tagger
 
-READ_OPTIONS = "multitudes.data.formats:ReadOptions"
+READ_OPTIONS = "multitudes.data.options:ReadOptions"
 
 
 def _formats() -> list[tuple[str, str]]:
-    from multitudes.data.formats import FORMATS
+    from multitudes.data import list_formats
 
-    return list(FORMATS.items())
+    return [(format.name, format.summary) for format in list_formats()]
 
 
 def _read_settings(incomplete: str) -> list[tuple[str, str]]:
-    from multitudes.data.formats import ReadOptions
+    from multitudes.data.options import ReadOptions
 
     return [(f"{name}=", doc) for name, _, _, doc in ReadOptions.describe()]
 

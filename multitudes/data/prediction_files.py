@@ -7,7 +7,7 @@
 
 An instance is known by its uid, or by its row where the data has no uids. What other programs
 write is read too: lines whose labels are plain names or ids, (label, score) pairs, a SciPy
-``.npz`` of scores (n_instances, n_labels), and any format of `multitudes.data`, whose
+``.npz`` of scores (n_instances, n_labels), and any format that `read_dataset` knows, whose
 labels then count as a set without order.
 """
 
@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from multitudes.data.compression import open_bytes
 from multitudes.data.lines import line_blocks
-from multitudes.data.read import read
+from multitudes.data.reading import read_dataset
 from multitudes.data.report import ErrorLog
 from multitudes.errors import DataError
 from multitudes.types import FloatArray, LabelArray
@@ -178,7 +178,7 @@ def _read_npz(path: Path) -> PredictionFile:
 
 
 def _from_dataset(path: Path, format: str | None) -> PredictionFile:
-    dataset = read(path, format=format)
+    dataset = read_dataset(path, format=format)
     names = dataset.label_names
     return PredictionFile(
         path,

@@ -8,7 +8,7 @@ import numpy as np
 
 from multitudes.disentangle.inputs import checked_pattern, rows_of
 from multitudes.errors import DataError
-from multitudes.kernels.assignment import count_reached
+from multitudes.kernels.clustering.assignment import count_reached
 
 
 def tp_bound(Y: Any, matches: Any, assignment: Any) -> int:

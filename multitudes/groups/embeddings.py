@@ -12,7 +12,7 @@ from multitudes.errors import ConfigError
 from multitudes.groups.candidates import Block, Candidates, checked_candidates
 from multitudes.groups.instance_rows import checked_instances, instance_rows
 from multitudes.groups.within_spread import within_spread
-from multitudes.kernels.group_embeddings import learn_embeddings
+from multitudes.kernels.groups.embeddings import learn_embeddings
 from multitudes.kernels.rows import ShiftedRows
 from multitudes.labels.embeddings import weighted_sums
 from multitudes.types import FloatArray, Sparse

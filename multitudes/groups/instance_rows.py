@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from multitudes.errors import DataError
 from multitudes.groups.candidates import Candidates
 from multitudes.kernels.rows import ShiftedRows, SparseRows
-from multitudes.kernels.unit_rows import measure_rows
+from multitudes.kernels.sparse import measure_rows
 from multitudes.types import FloatArray
 from multitudes.validation import checked_features
 

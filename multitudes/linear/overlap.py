@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import ConfigError
-from multitudes.kernels.beam_search import SearchArrays, search_block
-from multitudes.kernels.label_copies import MAX, MEAN, SUM
 from multitudes.kernels.lanes import LANES
-from multitudes.kernels.overlap_search import rank_overlapping
+from multitudes.kernels.search.beam_search import SearchArrays, search_block
+from multitudes.kernels.search.overlap_search import MAX, MEAN, SUM, rank_overlapping
 from multitudes.kernels.threads import BufferPool
 from multitudes.labels import LabelTree
 from multitudes.linear.scoring import Scoring

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.errors import DataError
-from multitudes.kernels.pair_scores import score_children
+from multitudes.kernels.search.pair_scores import score_children
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights

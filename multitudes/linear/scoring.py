@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multitudes.errors import ConfigError
-from multitudes.kernels.beam_search import HINGE, RAW, SIGMOID
+from multitudes.kernels.search.beam_search import HINGE, RAW, SIGMOID
 from multitudes.types import FloatArray
 
 SCORES = "'l3-hinge' (or l1, l2, ... l9), 'sigmoid', 'log-sigmoid' or 'raw'"

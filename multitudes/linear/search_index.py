@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.kernels.beam_search import SearchArrays, search_block
 from multitudes.kernels.lanes import LANES
-from multitudes.kernels.search_index import fill_chunks, measure_chunks
+from multitudes.kernels.search.beam_search import SearchArrays, search_block
+from multitudes.kernels.search.index import fill_chunks, measure_chunks
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam, resolve_threads
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights, ends

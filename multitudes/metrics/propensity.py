@@ -23,6 +23,7 @@ PROPENSITY_PRESETS: dict[str, tuple[float, float]] = {
     "amazon-670k": (0.6, 2.6),
     "amazon-3m": (0.6, 2.6),
 }
+"""The constants (a, b) of propensity for public data sets, by name."""
 
 
 def propensity_preset(name: str) -> tuple[float, float]:
@@ -45,7 +46,7 @@ def inverse_propensity(
 
     Parameters
     ----------
-    Y_train : CSR (n_instances, n_labels) or lists of label ids
+    Y_train : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of label ids
         The *training* labels, before any split for validation.
     a, b : float
         Constants of the data set; see `propensity_preset`.

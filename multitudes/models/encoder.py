@@ -25,9 +25,9 @@ _RANDOM = _CLUSTERED | {"sampler__clustered": False}
 
 _STORED = {
     "prime": "multitudes.encoder:Prime",
-    "backbone": "multitudes.encoder.backbone.backbone:Backbone",
+    "backbone": "multitudes.encoder.backbone.model:Backbone",
     "prototype-index": "multitudes.encoder.search.index:PrototypeIndex",
-    "encoder-features": "multitudes.encoder.encoder_features:EncoderFeatures",
+    "encoder-features": "multitudes.encoder.features:EncoderFeatures",
 }
 
 

@@ -5,16 +5,9 @@ Names load on first use: help texts need little of it, the rest is needed only f
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from multitudes.tagger.datasets import evaluate_on, predict_batches, predict_tags, predict_to
-    from multitudes.tagger.group_report import GroupReport
-    from multitudes.tagger.prediction import Kind, Tag
-    from multitudes.tagger.presets import choose
-    from multitudes.tagger.settings import describe_settings, parse_settings
-    from multitudes.tagger.tagger import Tagger
+from multitudes.lazy import lazy_names
 
 __all__ = [
     "GroupReport",
@@ -30,18 +23,25 @@ __all__ = [
     "predict_to",
 ]
 
-_HOMES = {
-    "datasets": ("evaluate_on", "predict_batches", "predict_tags", "predict_to"),
-    "group_report": ("GroupReport",),
-    "prediction": ("Kind", "Tag"),
-    "presets": ("choose",),
-    "settings": ("describe_settings", "parse_settings"),
-    "tagger": ("Tagger",),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(f"multitudes.tagger.{module}"), name)
-    raise AttributeError(f"module 'multitudes.tagger' has no attribute {name!r}")
+if TYPE_CHECKING:
+    from multitudes.tagger.datasets import evaluate_on, predict_batches, predict_tags, predict_to
+    from multitudes.tagger.group_report import GroupReport
+    from multitudes.tagger.prediction import Kind, Tag
+    from multitudes.tagger.presets import choose
+    from multitudes.tagger.settings import describe_settings, parse_settings
+    from multitudes.tagger.tagger import Tagger
+else:
+    _HOMES = {
+        "GroupReport": "multitudes.tagger.group_report",
+        "Kind": "multitudes.tagger.prediction",
+        "Tag": "multitudes.tagger.prediction",
+        "Tagger": "multitudes.tagger.tagger",
+        "choose": "multitudes.tagger.presets",
+        "describe_settings": "multitudes.tagger.settings",
+        "evaluate_on": "multitudes.tagger.datasets",
+        "parse_settings": "multitudes.tagger.settings",
+        "predict_batches": "multitudes.tagger.datasets",
+        "predict_tags": "multitudes.tagger.datasets",
+        "predict_to": "multitudes.tagger.datasets",
+    }
+    __getattr__ = lazy_names(__name__, _HOMES)

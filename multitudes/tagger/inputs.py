@@ -70,8 +70,8 @@ def known_labels(dataset: Any, names: Sequence[str]) -> Dataset:
     """Return data to calibrate on, over the tagger's labels; refuse data without any of them."""
     if not isinstance(dataset, Dataset):
         raise DataError(
-            f"calibrate takes a Dataset, got {type(dataset).__name__}: multitudes.read gives "
-            "one, so does Dataset(Y=..., texts=..., label_names=...)"
+            f"calibrate takes a Dataset, got {type(dataset).__name__}: multitudes.read_dataset "
+            "gives one, so does Dataset(Y=..., texts=..., label_names=...)"
         )
     if not len(dataset):
         raise DataError("there are no instances to calibrate on")

@@ -115,7 +115,7 @@ class Predictor:
                 'config=CalibrationConfig(sets="threshold") or the like'
             )
         found = self.whole(inputs, top_k=config.candidates, filter_pairs=dataset.filter_pairs)
-        return Calibrated(config).fit(found, dataset.Y)
+        return Calibrated(config=config).fit(found, dataset.Y)
 
     def transform(self, inputs: Any) -> Any:
         """Return what the model reads: X, or the texts themselves."""

@@ -134,7 +134,7 @@ def _kept_aside(validation: Dataset, dataset: Dataset) -> tuple[Any, Sparse]:
 def _torch_threads(model: Any, n_jobs: int | None) -> Any:
     if not isinstance(model, MovesToDevice):
         return nullcontext()
-    from multitudes.deep.training.threads import torch_threads
+    from multitudes.deep.devices import torch_threads
 
     return torch_threads(n_jobs)
 

@@ -15,8 +15,7 @@ from multitudes.encoder.explanation import (
     nearest_instances,
     source_shares,
 )
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
-from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
+from multitudes.encoder.prototypes.network import PrototypeConfig, PrototypeNetwork
 from multitudes.errors import ConfigError, DataError
 
 EMBEDDINGS = np.array([[1, 0], [0.8, 0.6], [0, 1], [0.6, 0.8], [0.8, 0.6]], np.float32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.data import Dataset, catalogue
+from multitudes.data import Dataset, make_catalogue
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.models import built_in_models
 from multitudes.tagger import Tagger
@@ -19,7 +19,7 @@ OVER_FEATURES = sorted(n for n, spec in built_in_models().items() if spec.reads 
 @pytest.fixture(scope="module")
 def shop():
     """Texts and label names of 1,500 catalogue lines."""
-    made = catalogue(1_500, n_labels=60, random_state=2).dataset
+    made = make_catalogue(1_500, n_labels=60, random_state=2).dataset
     names = made.label_names
     lists = [
         [names[label] for label in made.Y.indices[start:stop]]

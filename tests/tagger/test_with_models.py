@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from multitudes.data import catalogue, split
+from multitudes.data import make_catalogue, split
 from multitudes.models import built_in_models
 from multitudes.tagger import Tagger, evaluate_on
 
@@ -14,7 +14,7 @@ OVER_FEATURES = sorted(n for n, spec in built_in_models().items() if spec.reads 
 @pytest.fixture(scope="module")
 def parts():
     return split(
-        catalogue(1_500, n_labels=200, random_state=1).dataset, test_size=0.2, random_state=1
+        make_catalogue(1_500, n_labels=200, random_state=1).dataset, test_size=0.2, random_state=1
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 
-from multitudes.data.group_counts import GroupCounts
+from multitudes.data.groups import GroupCounts
 from multitudes.errors import ConfigError, DataError, NotFittedError, suggestion
 from multitudes.groups.miml.bags import Bags, as_tensor
 from multitudes.groups.miml.fit_network import Epoch, bag_logits, fit_network

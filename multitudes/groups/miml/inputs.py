@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.data.group_counts import GroupCounts
+from multitudes.data.groups import GroupCounts
 from multitudes.errors import DataError
 from multitudes.groups.candidates import checked_candidates
 from multitudes.groups.miml.bags import Bags
