@@ -11,7 +11,6 @@ from multitudes.lazy import lazy_names
 
 __all__ = [
     "GroupReport",
-    "Kind",
     "Tag",
     "Tagger",
     "choose",
