@@ -26,8 +26,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.extending import intrinsic, models, overload, register_model
+from numba.core import cgutils, extending
+from numba.core.extending import models, overload, register_model
+
+# A kernel calls an intrinsic without the first argument, which its types do not say.
+intrinsic: Any = extending.intrinsic
 
 LANES = 16
 WIDE = (0,) * LANES

@@ -280,16 +280,9 @@ def _read_features(
 
 @njit(cache=True)
 def parse_lines(
-    block: Any,
-    limits: Any,
-    feature_ends: Any,
-    label_ends: Any,
-    feature_ids: Any,
-    values: Any,
-    label_ids: Any,
-    odd: Any,
-    cursor: Any,
-) -> int:
+    block: Any, limits: Any, feature_ends: Any, label_ends: Any, feature_ids: Any, values: Any,
+    label_ids: Any, odd: Any, cursor: Any,
+) -> int:  # fmt: skip
     """Parse lines from ``cursor[POSITION]`` to the end of the block or the first bad line.
 
     Parameters
