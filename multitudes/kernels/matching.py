@@ -62,7 +62,7 @@ def _cheapest_chain(
 @njit(nogil=True, cache=True)
 def match_targets(
     gain: Floats,  # IN (n_instances, n_targets, n_steps): the larger the better
-    n_targets: Longs,  # IN (n_instances,): the first so many rows count, from 0 to n_steps
+    n_targets: Longs,  # IN (n_instances,): how many of the first rows count, from 0 to n_steps
     first_only: bool,  # IN  bool: use as many first steps as an instance has targets, not all
     steps: Longs,  # OUT (n_instances, n_targets): each target's step, -1 behind the last target
 ) -> None:

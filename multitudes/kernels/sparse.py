@@ -45,7 +45,7 @@ def transposed(
     indptr: Array, indices: Array, values: Array | None, n_columns: int,
     dtype: type[np.generic] | None,
 ) -> tuple[Longs, Ints, Array]:  # fmt: skip
-    """(indptr, indices, values) of the transpose; values of a type, or none where dtype is None."""
+    """Return (indptr, indices, values) of the transpose; no values if dtype is None."""
     out_indptr = np.empty(n_columns + 1, np.int64)
     out_indices = np.empty(len(indices), np.int32)
     out_values: Array = np.empty(0 if dtype is None else len(indices), dtype or np.float32)

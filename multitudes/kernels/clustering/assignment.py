@@ -77,7 +77,7 @@ def top_counts(
 
 @njit(nogil=True, cache=True)
 def _goes_first(bids: Doubles, labels: Ints, a: int, b: int) -> bool:
-    """Whether the holder at a leaves a full cluster before the one at b: ties, the larger id."""
+    """Return whether the holder at a must go before the one at b: ties, the larger id first."""
     return bids[a] < bids[b] or (bids[a] == bids[b] and labels[a] > labels[b])
 
 
@@ -136,7 +136,7 @@ def _best_gains(
     indptr: Longs, clusters: Ints, counts: Ints, home: Ints, prices: Doubles, held: Bools,
     label: int, best: Longs, gains: Doubles,
 ) -> int:  # fmt: skip
-    """The free clusters of a label with the largest count minus price, best first; how many.
+    """Find the free clusters of a label with the largest count minus price; returns how many.
 
     The home comes last, as the edge ``nnz + label`` with count 0, unless the row has it already.
     """
@@ -166,7 +166,7 @@ def _best_gains(
 
 @njit(nogil=True, cache=True)
 def _chosen(gains: Doubles, n_best: int, n_wanted: int, must: bool) -> tuple[int, float]:
-    """How many of the best clusters a label bids for, and its gain without one of them."""
+    """Return how many of the best clusters a label bids for, and its gain without one of them."""
     n_bids = 1 if must else 0
     while n_bids < min(n_wanted, n_best) and gains[n_bids] > 0:
         n_bids += 1
@@ -178,7 +178,7 @@ def _chosen(gains: Doubles, n_best: int, n_wanted: int, must: bool) -> tuple[int
 
 @njit(nogil=True, cache=True)
 def _home_edge(indptr: Longs, clusters: Ints, home: Ints, label: int) -> int:
-    """The edge that leads a label home."""
+    """Return the edge that leads a label home."""
     for edge in range(indptr[label], indptr[label + 1]):
         if clusters[edge] == home[label]:
             return edge

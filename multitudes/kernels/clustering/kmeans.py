@@ -33,7 +33,7 @@ def select_smallest(
     values: Floats,  # TMP (n,): reordered
     rank: int,  # 0 asks for the smallest
 ) -> np.float32:
-    """The value of that rank. Ties do not slow it down."""
+    """Return the value of that rank. Ties do not slow it down."""
     low, high = 0, len(values) - 1
     while low < high:
         a, b, c = values[low], values[(low + high) // 2], values[high]
@@ -70,7 +70,7 @@ def assign_sides(
     moved: Ints,  # OUT (n,): the rows that changed sides, ascending
     work: Floats,  # TMP (n,)
 ) -> int:
-    """The `n_left` best scores go left, ties to the earlier row; returns how many rows moved."""
+    """Send the `n_left` best scores left, ties to the earlier row; returns how many moved."""
     n = len(scores)
     for r in range(n):
         work[r] = scores[r]

@@ -119,7 +119,7 @@ def start_from_all(x: Places, total: Floats, product: Floats) -> float:
 
 @inner
 def start_somewhere(x: Places, label: int, total: Floats, product: Floats) -> int:
-    """Where the sum of all places cancels: start from one of them; returns its place, or -1.
+    """Start from one place, because the sum of all cancels; returns that place, or -1.
 
     It is a member of the first group that has features, by the label's number: labels that only
     ever occur together then start from different members.
@@ -146,7 +146,7 @@ def start_somewhere(x: Places, label: int, total: Floats, product: Floats) -> in
 
 @inner
 def find_closest(x: Places, product: Floats, closest: Longs) -> int:
-    """The place of each group that is closest by cosine (OUT closest); how many are new."""
+    """Find the closest place of each group by cosine (OUT closest); returns how many are new."""
     changed = 0
     for p in range(x.start.size - 1):
         best = -1

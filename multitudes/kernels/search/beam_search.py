@@ -112,7 +112,7 @@ def find_rows(
 
 @inner
 def map_worth_it(visits: int, rows: int) -> bool:
-    """Whether so many visits to a chunk of so many rows pay for a map."""
+    """Return whether this number of visits to a chunk pays for a map of its rows."""
     return visits > 1 and visits * MAP_PAYS > rows
 
 
@@ -121,7 +121,7 @@ def map_rows(
     row_of: Ints, first: int, last: int, x_indices: Ints, begin: int, end: int, hit_row: Longs,
     hit_at: Longs,
 ) -> int:  # fmt: skip
-    """The same rows as `find_rows`, through a map from feature to row; their number.
+    """Find the same rows as `find_rows`, through a map from feature to row; returns their number.
 
     The map may hold rows of other chunks from before: they lie outside of first <= row < last.
     """
@@ -307,7 +307,7 @@ def fetch_instance(
 def end_of_run(
     cluster: Ints, visits: int, visit_instance: Longs, visit_place: Longs, at: int
 ) -> int:
-    """Where the visits to the cluster of visit `at` end."""
+    """Return where the visits to the cluster of visit `at` end."""
     own = cluster[visit_instance[at], visit_place[at]]
     until = at + 1
     while until < visits and cluster[visit_instance[until], visit_place[until]] == own:
@@ -317,7 +317,7 @@ def end_of_run(
 
 @inner
 def map_chunk(index: SearchArrays, g: int, visits: int, row_of: Ints) -> bool:
-    """Enter the rows of a chunk into the map if so many visits pay for it; returns whether."""
+    """Enter the rows of a chunk into the map if the visits pay for it; returns whether."""
     first = index.chunk_row[g]
     last = index.chunk_row[g + 1]
     mapped = map_worth_it(visits, last - first)

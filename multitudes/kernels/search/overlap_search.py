@@ -39,7 +39,7 @@ ROUNDING = np.float32(2e-6)
 
 @inner
 def place_of(leaf: Ints, count: int, wanted: int) -> int:
-    """Where a leaf stands in a beam; -1 where it does not."""
+    """Return where a leaf stands in a beam; -1 where it does not."""
     for place in range(count):
         if leaf[place] == wanted:
             return place
@@ -50,7 +50,7 @@ def place_of(leaf: Ints, count: int, wanted: int) -> int:
 def copies_in_beam(
     label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints, count: int
 ) -> int:
-    """How many of a label's leaves stand in a beam."""
+    """Return how many of a label's leaves stand in a beam."""
     found = 0
     for s in range(slot_start[label], slot_start[label + 1]):
         found += place_of(leaf, count, slot_leaf[slots[s]]) >= 0
@@ -88,7 +88,7 @@ def merged_score(
     index: SearchArrays, label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints,
     count: int, room: Floats, kind: int, merge: int,
 ) -> np.float32:  # fmt: skip
-    """The score of a label from all copies that its instance reached."""
+    """Return the score of a label from all copies that its instance reached."""
     level = index.level_start.size - 2
     total = 0.0
     best = -np.inf

@@ -13,7 +13,7 @@ from multitudes.kernels.sparse import transpose
 
 @inner
 def log_score(margin: np.float32, kind: int, power: int) -> np.float32:
-    """The logarithm of a margin's score; raw margins stay as they are."""
+    """Return the logarithm of a margin's score; raw margins stay as they are."""
     if kind == HINGE:
         gap = max(np.float32(1) - margin, np.float32(0))
         loss = gap

@@ -1,8 +1,8 @@
 """Find the terms (word or character n-grams) of many texts and count them, row by row.
 
 Texts arrive as one UTF-8 buffer, each ended by a zero byte. A term is looked up in a `TermTable`,
-an open-addressing hash table over exact byte strings: hashes only speed the search up, and equal
-hashes of different terms are told apart by their bytes.
+an open-addressing hash table over exact byte strings: hashes only speed the search up, and
+different terms of one hash are distinguished by their bytes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def mix(value: np.uint64) -> np.uint64:
 
 @njit(cache=True, nogil=True, inline="always")
 def fold(gram_hash: np.uint64, token_hash: np.uint64) -> np.uint64:
-    """The hash of an n-gram with one more token at its end."""
+    """Return the hash of an n-gram with one more token at its end."""
     return mix(gram_hash ^ token_hash) * FNV_PRIME
 
 
@@ -59,7 +59,7 @@ def fold(gram_hash: np.uint64, token_hash: np.uint64) -> np.uint64:
 def find_term(
     table: TermTable, key: np.uint64, text: Bytes, parts: Longs, first: int, last: int, insert: bool
 ) -> np.int64:
-    """The id of one term: -1 if unknown, NO_ROOM if it should be inserted but the table is full.
+    """Return the id of a term: -1 if unknown, NO_ROOM if it is to be added to a full table.
 
     table   INOUT  TermTable
     key     IN     uint64, hash of the term
