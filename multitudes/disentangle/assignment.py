@@ -103,8 +103,8 @@ def assign(
     clusters, the first `overlap` of them.
 
     With a cap the summed counts are maximized under both limits, by an auction that comes within
-    a small part of the optimum (`multitudes.kernels.clustering.assignment`). A label then lives
-    where it has a count, or, alone, in the cluster it comes from. That guarantees a solution: with every label
+    a small part of the optimum (`kernels.clustering.assignment`). A label then lives where it has
+    a count, or, alone, in the cluster it comes from. That guarantees a solution: with every label
     back where it comes from, no cluster is too large. Labels that a cluster larger than the cap
     has to give up come, for this purpose, from the nearest cluster (by id) with room. Labels
     without counts stay where they come from and never give way; further copies that they have

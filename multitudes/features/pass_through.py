@@ -45,7 +45,7 @@ class PassThrough(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return normalized(csr.copy()) if self.normalize else csr
 
     def to_state(self) -> State:
-        """The settings and the number of columns."""
+        """Return the settings and the number of columns."""
         if not hasattr(self, "n_features_"):
             raise NotFittedError("this PassThrough does not know its columns: call fit first")
         config = {"normalize": self.normalize, "n_features": self.n_features_}
