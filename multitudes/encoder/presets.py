@@ -52,6 +52,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
         {"prototypes": _TEXT, "loss": _SOFTMAX, "sampler": _RANDOM},
     ),
 }
+"""What each preset is, and its settings of `Prime`, by name."""
 
 
 def prime_preset(name: str) -> Prime:

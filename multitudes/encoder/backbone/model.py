@@ -21,7 +21,7 @@ from multitudes.deep.texts.inputs import Texts
 from multitudes.deep.texts.tokenizing import Tokenized, has_words, tokenize
 from multitudes.deep.texts.tokens import PackedTokens, TokenRows, pack
 from multitudes.encoder.backbone.folders import read_encoder, write_encoder
-from multitudes.encoder.packed.packed_bert import packed_bert_forward, supports_packed
+from multitudes.encoder.backbone.packed_bert import packed_bert_forward, supports_packed
 from multitudes.errors import ConfigError
 from multitudes.progress import track
 from multitudes.store.foreign import on_disk
