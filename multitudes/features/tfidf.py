@@ -9,11 +9,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import DataError, NotFittedError
 from multitudes.features.term_counts import Shard, TermSource, count_known, count_new, on_shards
-from multitudes.features.text_buffer import as_texts
+from multitudes.features.text_buffer import TextTransformer, as_texts
 from multitudes.features.tfidf_config import TfidfConfig
 from multitudes.features.vocabulary import Vocabulary
 from multitudes.features.weighting import normalized, side_by_side, stacked, weighted
@@ -25,7 +24,7 @@ from multitudes.types import FloatArray
 DEFAULTS = TfidfConfig()
 
 
-class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TfidfFeatures(TextTransformer):
     """Texts to TF-IDF rows of Euclidean length 1.
 
     A word is what `multitudes.features.TOKEN_PATTERN` matches: a run of letters, digits or

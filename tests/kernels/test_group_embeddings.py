@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multitudes.groups.candidates import checked_candidates
-from multitudes.groups.instance_rows import instance_rows
+from multitudes.groups.embeddings import instance_rows
 from multitudes.kernels import group_embeddings, reference_groups
 from multitudes.kernels.group_embeddings import learn_embeddings
 
