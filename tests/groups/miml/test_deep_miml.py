@@ -263,7 +263,7 @@ def test_predict_before_fit_is_refused():
         ({"tau": float("nan")}, "tau must be a number >= 0, got nan"),
         ({"loss": "proportions"}, "no loss 'proportions': did you mean 'proportion'?"),
         ({"label_embeddings": "pifa"}, "label_embeddings must be 'eagle'"),
-        ({"training": {"n_epochs": 3}}, "training must be a MIMLTraining or None"),
+        ({"training": {"n_epochs": 3}}, "training must be a MIMLTraining"),
         ({"device": "abacus"}, "device must be 'cpu', 'cuda'"),
     ],
 )
