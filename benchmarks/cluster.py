@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.growth_data import long_tailed
 from benchmarks.report import finish, show
+from benchmarks.trees.long_tailed import long_tailed
 from multitudes.engine import ray_cluster
 from multitudes.engine.cluster import in_use
 from multitudes.linear import XRLinear

@@ -176,7 +176,7 @@ def main() -> None:
         for name, r in results.items()
     ]
     show("Mean cosine of a label to its leaf", ["", "ours", "pecos"], quality)
-    stored = {"n_jobs": given.threads, "libpecos": version_of("pecos"), "sets": results}
+    stored = {"n_threads": given.threads, "libpecos": version_of("pecos"), "sets": results}
     finish("clustering", stored, store=not given.no_store)
 
 

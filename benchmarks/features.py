@@ -113,9 +113,9 @@ def corpora(n_texts: int | None) -> dict[str, list[str]]:
     names = [name for name in REAL if (SHARED_DATA / name).is_dir()]
     if names:
         return {name: load_texts(name)[:n_texts] for name in names}
-    from multitudes.data.catalogue import catalogue
+    from multitudes.data.catalogue import make_catalogue
 
-    return {"catalogue": list(catalogue(n_texts or 100_000).dataset.texts or [])}
+    return {"catalogue": list(make_catalogue(n_texts or 100_000).dataset.texts or [])}
 
 
 def fitting(path: str, settings: Mapping[str, Any], rounds: int) -> dict[str, Timing]:

@@ -18,10 +18,10 @@ from benchmarks.peers import python_of, version_of
 from benchmarks.report import finish, show
 from benchmarks.timing import Contestant, Timing, alternate, cpu_ratio, ratio
 from multitudes.data.dataset import Dataset
-from multitudes.data.delimited import write_delimited
-from multitudes.data.json_lines import write_json_lines
-from multitudes.data.parquet import write_parquet
-from multitudes.data.sparse_text import write_sparse_text
+from multitudes.data.formats.delimited import write_delimited
+from multitudes.data.formats.json_lines import write_json_lines
+from multitudes.data.formats.parquet import write_parquet
+from multitudes.data.formats.sparse_text import write_sparse_text
 
 OURS = "multitudes"
 BYTES_PER_FEATURE = 14
@@ -33,7 +33,7 @@ def check(result):
 """
 
 OUR_SPARSE_TEXT = f"""
-from multitudes.data.sparse_text import read_sparse_text
+from multitudes.data.formats.sparse_text import read_sparse_text
 def run():
     dataset = read_sparse_text(path)
     return dataset.X, dataset.Y
@@ -73,7 +73,7 @@ def check(result):
 
 OUR_TEXTS = f"""
 import importlib
-read = getattr(importlib.import_module("multitudes.data." + module), function)
+read = getattr(importlib.import_module("multitudes.data.formats." + module), function)
 def run():
     dataset = read(path)
     return dataset.texts, int(dataset.Y.nnz)

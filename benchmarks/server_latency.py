@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from benchmarks.report import finish, show
-from multitudes import Tagger, read
+from multitudes import Tagger, read_dataset
 from multitudes.data import ReadOptions
 
 
@@ -33,8 +33,8 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--no-store", action="store_true")
     given = parser.parse_args()
-    train = read(given.data, options=ReadOptions(split="trn"))
-    test = read(given.data, labels=train, options=ReadOptions(split="tst"))
+    train = read_dataset(given.data, options=ReadOptions(split="trn"))
+    test = read_dataset(given.data, labels=train, options=ReadOptions(split="tst"))
     texts = list(test.texts[: given.requests])
     tagger = Tagger("xr-linear").fit_dataset(train)
     tagger.predict(texts[:1])

@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.report import finish, show
-from benchmarks.tree_data import features, sizes
-from multitudes.data import ReadOptions, read
+from benchmarks.trees.data import features, sizes
+from multitudes.data import ReadOptions, read_dataset
 from multitudes.errors import MultitudesError
 from multitudes.linear import XRLinear
 from multitudes.metrics import precision_at_k
@@ -68,8 +68,8 @@ class Problem(NamedTuple):
 
 def load(source: Path) -> Problem:
     """A data folder as X and Y."""
-    training = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=training, options=ReadOptions(split="tst"))
+    training = read_dataset(source, options=ReadOptions(split="trn"))
+    test = read_dataset(source, labels=training, options=ReadOptions(split="tst"))
     X, X_test = features(training, test)
     return Problem(X, training.Y, X_test, test.Y, training.Y.shape[1])
 
@@ -164,7 +164,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
-    results: dict[str, Any] = {"n_jobs": given.threads, "held_out": HELD_OUT, "sets": {}}
+    results: dict[str, Any] = {"n_threads": given.threads, "held_out": HELD_OUT, "sets": {}}
     try:
         for source in given.data:
             result = measure(

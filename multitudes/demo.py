@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from multitudes.data import Dataset, catalogue, split
+from multitudes.data import Dataset, make_catalogue, split
 from multitudes.metrics import Report
 from multitudes.tagger import Tagger, evaluate_on
 
@@ -31,7 +31,7 @@ def steps(
 ) -> Iterator[Step]:
     """Run the demo step by step; each is yielded when it is done."""
     train, test = split(
-        catalogue(n_instances, random_state=random_state).dataset,
+        make_catalogue(n_instances, random_state=random_state).dataset,
         test_size=0.2,
         random_state=random_state,
     )

@@ -12,6 +12,17 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "MissingExtraError",
+    "MultitudesError",
+    "NotFittedError",
+    "ResourceError",
+    "StoreError",
+    "TrainingError",
+]
+
 
 class MultitudesError(Exception):
     """Base of all errors raised on purpose; catch it to catch them all."""

@@ -16,190 +16,139 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any
 
 SECONDS_BEFORE_SHOWING = 2.0
 SECONDS_BETWEEN_LINES = 5.0
 
+_display: ContextVar[_Lines | _Bars | None] = ContextVar("display", default=None)
 
-class Task(Protocol):
-    """One piece of work under way."""
+
+class Task:
+    """One piece of work under way; `total` may be unknown."""
+
+    def __init__(
+        self, display: _Lines | _Bars | None, description: str, total: float | None, unit: str
+    ) -> None:
+        self.description, self.total, self.unit = description, total, unit
+        self.done, self.words = 0.0, ""
+        self.started = time.monotonic()
+        self._display = display
+        self._next_look = self.started + SECONDS_BEFORE_SHOWING
 
     def advance(self, amount: float = 1.0) -> None:
-        """Say that `amount` more units are done."""
+        """Report that `amount` more units are done."""
+        self.done += amount
+        if self._display is not None and time.monotonic() >= self._next_look:
+            self._display.show(self)
+            self._next_look = time.monotonic() + self._display.seconds_between()
 
     def note(self, text: str) -> None:
         """Show a few words beside the progress, e.g. the loss; they replace earlier ones."""
+        self.words = text
 
-
-class Reporter(Protocol):
-    """Where progress goes."""
-
-    def start(self, description: str, total: float | None, unit: str) -> Task:
-        """A new piece of work; `total` may be unknown."""
-
-    def end(self, task: Task) -> None:
-        """The work is over, finished or not."""
-
-
-_reporter: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
-
-
-class _SilentTask:
-    def advance(self, amount: float = 1.0) -> None:
-        pass
-
-    def note(self, text: str) -> None:
-        pass
+    @property
+    def seconds(self) -> float:
+        """Time since the start."""
+        return max(time.monotonic() - self.started, 1e-9)
 
 
 @contextmanager
 def track(description: str, total: float | None = None, unit: str = "") -> Iterator[Task]:
     """Report on a piece of work; silent unless a caller opened `shown()`."""
-    reporter = _reporter.get()
-    if reporter is None:
-        yield _SilentTask()
-        return
-    task = reporter.start(description, total, unit)
+    display = _display.get()
+    task = Task(display, description, total, unit)
     try:
         yield task
     finally:
-        reporter.end(task)
+        if display is not None:
+            display.end(task)
 
 
 @contextmanager
 def shown(enabled: bool = True) -> Iterator[None]:
     """Show the progress of everything inside, on stderr; an outer `shown` stays in charge."""
-    if not enabled or _reporter.get() is not None:
+    if not enabled or _display.get() is not None:
         yield
         return
-    reporter: Reporter = _RichReporter() if sys.stderr.isatty() else _LineReporter()
-    token = _reporter.set(reporter)
+    display = _Bars() if sys.stderr.isatty() else _Lines()
+    token = _display.set(display)
     try:
         yield
     finally:
-        _reporter.reset(token)
-        if isinstance(reporter, _RichReporter):
-            reporter.close()
+        _display.reset(token)
+        display.close()
 
 
-class _LineTask:
+class _Lines:
     """Prints a plain line now and then: for logs, pipes and CI."""
 
-    def __init__(self, description: str, total: float | None, unit: str) -> None:
-        self.description, self.total, self.unit = description, total, unit
-        self.done = 0.0
-        self.started = time.monotonic()
-        self.next_line = self.started + SECONDS_BEFORE_SHOWING
-        self.printed = False
-        self.words = ""
+    def __init__(self) -> None:
+        self._printed: set[Task] = set()
 
-    def note(self, text: str) -> None:
-        self.words = text
+    def seconds_between(self) -> float:
+        return SECONDS_BETWEEN_LINES
 
-    def advance(self, amount: float = 1.0) -> None:
-        self.done += amount
-        if time.monotonic() >= self.next_line:
-            self.print_line()
-            self.next_line = time.monotonic() + SECONDS_BETWEEN_LINES
-
-    def print_line(self) -> None:
-        seconds = max(time.monotonic() - self.started, 1e-9)
-        rate = self.done / seconds
-        parts = [f"{self.description}: {self.done:,.0f}"]
-        if self.total:
-            parts = [
-                f"{self.description}: {100 * self.done / self.total:.0f}% of {self.total:,.0f}"
-            ]
-        words = f" {self.words}" if self.words else ""
-        left = f", {(self.total - self.done) / rate:.0f} s left" if self.total and rate else ""
-        sys.stderr.write(f"{' '.join(parts)} {self.unit} ({rate:,.0f}/s{left}){words}\n")
-        sys.stderr.flush()
-        self.printed = True
-
-
-class _LineReporter:
-    def start(self, description: str, total: float | None, unit: str) -> Task:
-        return _LineTask(description, total, unit)
+    def show(self, task: Task) -> None:
+        rate = task.done / task.seconds
+        done, left = f"{task.done:,.0f}", ""
+        if task.total:
+            done = f"{100 * task.done / task.total:.0f}% of {task.total:,.0f}"
+            left = f", {(task.total - task.done) / rate:.0f} s left" if rate else ""
+        words = f" {task.words}" if task.words else ""
+        line = f"{task.description}: {done} {task.unit} ({rate:,.0f}/s{left}){words}"
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
+        self._printed.add(task)
 
     def end(self, task: Task) -> None:
-        if isinstance(task, _LineTask) and task.printed:
-            seconds = time.monotonic() - task.started
-            sys.stderr.write(f"{task.description}: done in {seconds:.1f} s\n")
-            sys.stderr.flush()
+        if task in self._printed:
+            line = f"{task.description}: done in {task.seconds:.1f} s"
+            print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+    def close(self) -> None:
+        pass
 
 
-class _RichTask:
-    def __init__(self, reporter: _RichReporter, total: float | None, label: str) -> None:
-        self.reporter, self.total, self.label = reporter, total, label
-        self.done = 0.0
-        self.started = time.monotonic()
-        self.bar: int | None = None
-        self.words = ""
-
-    def note(self, text: str) -> None:
-        self.words = text
-
-    def advance(self, amount: float = 1.0) -> None:
-        self.done += amount
-        if self.bar is None and time.monotonic() - self.started >= SECONDS_BEFORE_SHOWING:
-            self.bar = self.reporter.add_bar(self)
-        if self.bar is not None:
-            self.reporter.update_bar(self.bar, self.done, self.words)
-
-
-class _RichReporter:
+class _Bars:
     """Bars on a terminal; the display opens when the first slow task earns one."""
 
     def __init__(self) -> None:
-        self._progress: object | None = None
+        self._progress: Any = None
+        self._bars: dict[Task, Any] = {}
 
-    def start(self, description: str, total: float | None, unit: str) -> Task:
-        return _RichTask(self, total, f"{description} ({unit})" if unit else description)
+    def seconds_between(self) -> float:
+        return 0.0
 
-    def add_bar(self, task: _RichTask) -> int:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
+    def show(self, task: Task) -> None:
         if self._progress is None:
-            self._progress = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[rate]}"),
-                TimeRemainingColumn(),
-                TextColumn("{task.fields[words]}"),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._progress.start()
-        assert isinstance(self._progress, Progress)
-        bar = self._progress.add_task(task.label, total=task.total, rate="", words="")
-        self._started = {**getattr(self, "_started", {}), bar: task.started}
-        return int(bar)
-
-    def update_bar(self, bar: int, done: float, words: str) -> None:
-        from rich.progress import Progress, TaskID
-
-        assert isinstance(self._progress, Progress)
-        rate = done / max(time.monotonic() - self._started[bar], 1e-9)
-        self._progress.update(TaskID(bar), completed=done, rate=f"{rate:,.0f}/s", words=words)
+            self._progress = self._opened()
+        if task not in self._bars:
+            label = f"{task.description} ({task.unit})" if task.unit else task.description
+            self._bars[task] = self._progress.add_task(label, total=task.total, rate="", words="")
+        rate = f"{task.done / task.seconds:,.0f}/s"
+        self._progress.update(self._bars[task], completed=task.done, rate=rate, words=task.words)
 
     def end(self, task: Task) -> None:
-        from rich.progress import Progress, TaskID
-
-        if isinstance(task, _RichTask) and task.bar is not None:
-            assert isinstance(self._progress, Progress)
-            self._progress.remove_task(TaskID(task.bar))
+        if task in self._bars:
+            self._progress.remove_task(self._bars.pop(task))
 
     def close(self) -> None:
-        from rich.progress import Progress
-
-        if isinstance(self._progress, Progress):
+        if self._progress is not None:
             self._progress.stop()
+
+    def _opened(self) -> Any:
+        from rich import progress  # slow to import
+        from rich.console import Console
+
+        opened = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("{task.fields[rate]}"),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.fields[words]}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        opened.start()
+        return opened

@@ -12,6 +12,21 @@ import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
 
+__all__ = [
+    "AddsLabels",
+    "Explains",
+    "MakesSets",
+    "Model",
+    "MovesToDevice",
+    "PartitionModel",
+    "Predictions",
+    "ReadsTexts",
+    "RemovesLabels",
+    "ScoresPairs",
+    "TakesLabelTexts",
+    "Updates",
+]
+
 Sparse: TypeAlias = Any  # a scipy CSR array or matrix; scipy's stubs cannot say "either" usefully
 FloatArray: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]

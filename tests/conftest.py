@@ -16,6 +16,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import pytest
 from hypothesis import settings
 
+import multitudes.deep  # noqa: F401  before a test imports torch
+
 # A shell's background job ignores Ctrl-C, and its children inherit that; tests of Ctrl-C need it.
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN

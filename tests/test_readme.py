@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from multitudes.data import catalogue, split, write
+from multitudes.data import make_catalogue, split, write_dataset
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -24,9 +24,9 @@ def blocks(language: str) -> list[str]:
 def workplace(tmp_path_factory):
     """A folder with the files that the README's commands speak of."""
     folder = tmp_path_factory.mktemp("readme")
-    train, test = split(catalogue(3000, n_labels=300).dataset, test_size=0.2)
-    write(train, folder / "train.jsonl")
-    write(test, folder / "test.jsonl")
+    train, test = split(make_catalogue(3000, n_labels=300).dataset, test_size=0.2)
+    write_dataset(train, folder / "train.jsonl")
+    write_dataset(test, folder / "test.jsonl")
     return folder
 
 

@@ -142,7 +142,9 @@ def test_other_formats_are_checked_before_they_are_converted(indices):
 
 
 def test_another_number_of_features_is_refused():
-    with pytest.raises(DataError, match="X has 3 features, but the model is expecting 1,234 features as input: use the features"):
+    with pytest.raises(
+        DataError, match="X has 3 features, but the model is expecting 1,234 features"
+    ):
         checked_features(DENSE, n_features=1234)
 
 

@@ -99,12 +99,12 @@ class Problem:
 def prepare(source: Path, *, max_length: int, label_max_length: int = 32) -> Problem:
     """Read a data set's folder and tokenize it."""
     # Here: a machine that is given prepared data needs no readers.
-    from multitudes.data import ReadOptions, read
+    from multitudes.data import ReadOptions, read_dataset
     from multitudes.encoder.backbone.backbone_config import BackboneConfig
     from multitudes.encoder.backbone.loading import load_backbone
 
-    train = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=train, options=ReadOptions(split="tst"))
+    train = read_dataset(source, options=ReadOptions(split="trn"))
+    test = read_dataset(source, labels=train, options=ReadOptions(split="tst"))
     backbone = load_backbone(BackboneConfig())
     rows = [
         backbone.tokenize(texts, max_length=length).rows

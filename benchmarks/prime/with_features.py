@@ -24,7 +24,7 @@ from benchmarks.prime.contestants import XR_LINEAR_OVER
 from benchmarks.prime.folder_in_parts import whole_folder
 from benchmarks.report import show
 from multitudes import progress
-from multitudes.data import Dataset, ReadOptions, read
+from multitudes.data import Dataset, ReadOptions, read_dataset
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.encoding import fastest_precision
 from multitudes.encoder.backbone.loading import load_backbone
@@ -49,8 +49,8 @@ def main() -> None:
     parser.add_argument("--verbose", action="store_true")
     given = parser.parse_args()
     with progress.shown(given.verbose):
-        train = read(given.data, options=ReadOptions(split="trn"))
-        test = read(given.data, labels=train, options=ReadOptions(split="tst"))
+        train = read_dataset(given.data, options=ReadOptions(split="trn"))
+        test = read_dataset(given.data, labels=train, options=ReadOptions(split="tst"))
         if given.first:
             train, test = train[: given.first], test[: given.first]
         runs = compare(train, test, given)

@@ -11,7 +11,7 @@ import torch
 
 from benchmarks.seq2set.problem import Problem
 from multitudes.metrics import evaluate, set_scores
-from multitudes.scores.sets import GlobalThreshold
+from multitudes.scores import GlobalThreshold
 from multitudes.seq2set.generation.decoding_config import DecodingConfig
 from multitudes.seq2set.otseq2set import OTSeq2Set
 from multitudes.types import Predictions

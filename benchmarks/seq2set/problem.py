@@ -102,11 +102,11 @@ class Problem:
 
 def prepare(source: Path, *, vectors: str | None, max_length: int) -> Problem:
     """Read a data set's folder; texts are cut to `max_length` words."""
-    from multitudes.data import ReadOptions, read
+    from multitudes.data import ReadOptions, read_dataset
 
     other = "tst" if any(source.glob("tst.*")) else "dev"
-    train = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=train, options=ReadOptions(split=other))
+    train = read_dataset(source, options=ReadOptions(split="trn"))
+    test = read_dataset(source, labels=train, options=ReadOptions(split=other))
     names = train.label_texts or train.label_names
     texts = [[_cut(text, max_length) for text in part.texts] for part in (train, test)]
     return Problem(source.name, *texts, list(names), train.Y, test.Y, vectors)

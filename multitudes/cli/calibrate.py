@@ -51,6 +51,7 @@ def calibrate(
         int | None, typer.Option("--candidates", min=1, help=from_config(CONFIG, "candidates"))
     ] = None,
     device: options.Device = None,
+    precision: options.Precision = None,
     format: options.Format = None,
     on_error: options.OnError = "raise",
     read: options.Read = None,
@@ -75,7 +76,7 @@ def calibrate(
     config = CalibrationConfig.from_dict({k: v for k, v in given.items() if v is not None})
     target = model if out is None else out
     check_target(target)
-    tagger = Tagger.load(model).to(device or "auto")
+    tagger = Tagger.load(model).to(device or "auto", precision=precision)
     with progress.shown(not quiet):
         reading = Reading(format, read or [], on_error, quiet)
         dataset = reading.read(data, labels=LabelSpace(tagger.labels_), split="dev")

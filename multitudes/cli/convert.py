@@ -14,7 +14,7 @@ from multitudes.errors import ConfigError
 
 
 def _write_settings(incomplete: str) -> list[tuple[str, str]]:
-    from multitudes.data.formats import WriteOptions
+    from multitudes.data.options import WriteOptions
 
     return [(f"{name}=", doc) for name, _, _, doc in WriteOptions.describe()]
 
@@ -63,7 +63,7 @@ def convert(
     if source is None or target is None:
         raise ConfigError("convert needs two files: multitudes convert IN OUT")
     from multitudes import data, progress
-    from multitudes.data.write import left_behind
+    from multitudes.data.writing import left_behind
     from multitudes.tagger import parse_settings
 
     writing = data.WriteOptions.from_dict(parse_settings(write or []))
@@ -77,7 +77,7 @@ def convert(
         if target == STANDARD and to is None:
             to = "json-lines"
         with local_target(target) as file:
-            data.write(dataset, file, format=to, options=writing)
+            data.write_dataset(dataset, file, format=to, options=writing)
     if not quiet:
         for sentence in left_behind(dataset, target, writing):
             remark(sentence)
@@ -86,11 +86,11 @@ def convert(
 
 def _show_settings() -> None:
     from multitudes.cli.show import console, table
-    from multitudes.data.formats import FORMATS, ReadOptions, WriteOptions
+    from multitudes.data import ReadOptions, WriteOptions, list_formats
 
     out = console()
     out.print("Formats, for --format and --to:\n")
-    out.print(table(["name", ""], list(FORMATS.items()), left=2))
+    out.print(table(["name", ""], [[f.name, f.summary] for f in list_formats()], left=2))
     for option, config in (("--read", ReadOptions), ("--write", WriteOptions)):
         out.print(f"\nSettings for {option} NAME=VALUE:\n")
         rows = [[name, str(default), doc] for name, _, default, doc in config.describe()]

@@ -9,17 +9,17 @@ import typer
 
 from multitudes.cli.verb import from_config
 
-READ_OPTIONS = "multitudes.data.formats:ReadOptions"
+READ_OPTIONS = "multitudes.data.options:ReadOptions"
 
 
 def _formats() -> list[tuple[str, str]]:
-    from multitudes.data.formats import FORMATS
+    from multitudes.data import list_formats
 
-    return list(FORMATS.items())
+    return [(format.name, format.summary) for format in list_formats()]
 
 
 def _read_settings(incomplete: str) -> list[tuple[str, str]]:
-    from multitudes.data.formats import ReadOptions
+    from multitudes.data.options import ReadOptions
 
     return [(f"{name}=", doc) for name, _, _, doc in ReadOptions.describe()]
 
@@ -68,6 +68,14 @@ Device = Annotated[
         "--device",
         metavar="auto|cpu|cuda|mps",
         help="Where text encoders compute; the GPU by default, if there is one.",
+    ),
+]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        metavar="auto|float32|bf16",
+        help="Number format of text encoders; by default that of the model's settings.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]

@@ -47,6 +47,7 @@ def predict(
         bool, typer.Option("--explain", help="With --text: show what is behind each label.")
     ] = False,
     device: options.Device = None,
+    precision: options.Precision = None,
     format: options.Format = None,
     on_error: options.OnError = "raise",
     read: options.Read = None,
@@ -76,7 +77,7 @@ def predict(
         )
     if data is not None:
         refuse_overwriting(data, out)
-    tagger = Tagger.load(model).to(device or "auto")
+    tagger = Tagger.load(model).to(device or "auto", precision=precision)
     kind: Kind = "sets" if sets else "probabilities" if proba else "scores"
     if text is not None:
         tagged = tagger.predict_as(kind, text, top_k=top_k, threshold=threshold)

@@ -26,6 +26,7 @@ def serve(
         int | None, typer.Option("--max-texts", min=1, help=from_config(CONFIG, "max_texts"))
     ] = None,
     device: options.Device = None,
+    precision: options.Precision = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Answer requests for tags over HTTP.
@@ -38,7 +39,7 @@ def serve(
     from multitudes.tagger import Tagger
 
     limits = Limits() if max_texts is None else Limits(max_texts=max_texts)
-    tagger = Tagger.load(model).to(device or "auto")
+    tagger = Tagger.load(model).to(device or "auto", precision=precision)
     serve(
         tagger,
         host=host,

@@ -48,7 +48,7 @@ class Reading:
             settings["group_labels"] = str(group_labels)
         options = data.ReadOptions.from_dict(settings)
         with local_path(path) as file:
-            dataset = data.read(file, format=self.format, labels=labels, options=options)
+            dataset = data.read_dataset(file, format=self.format, labels=labels, options=options)
         if dataset.report and not self.quiet:
             remark(f"{path}: {dataset.report}")
         return dataset
@@ -77,8 +77,8 @@ def refuse_overwriting(source: Path, target: Path) -> None:
 
     Of a folder of data, that is the folder itself and its files named after splits.
     """
-    from multitudes.data.npz_pair import find_pair, is_npz_pair
-    from multitudes.data.split_files import is_split_file
+    from multitudes.data.folders import is_split_file
+    from multitudes.data.formats.npz import find_pair, is_npz_pair
 
     is_pair = not source.is_dir() and is_npz_pair(source)
     for read in find_pair(source, "trn") if is_pair else (source,):

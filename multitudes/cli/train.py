@@ -213,7 +213,7 @@ def _split(
     if validation is None:
         return dataset, None
     from multitudes.data import LabelSpace, split
-    from multitudes.data.grouping import without_groups_of
+    from multitudes.data.groups import without_groups_of
 
     share = _share(validation)
     if share is None:

@@ -22,6 +22,7 @@ def version(json: options.Json = False) -> None:
     Example:  multitudes version --json
     """
     from multitudes.cli.show import console, show_json, table
+    from multitudes.deep.processor import describe
     from multitudes.version import __version__
 
     facts = {
@@ -31,6 +32,7 @@ def version(json: options.Json = False) -> None:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpu": _cpu_name(),
         "cores": str(_n_cores()),
+        "bfloat16": describe(),
     }
     if json:
         show_json(facts)

@@ -1,26 +1,33 @@
-"""Stage 1, files to `Dataset`: readers and writers, splits, and the embedded catalogue."""
+"""Stage 1, files to `Dataset`: formats, splits, label spaces, and a generated catalogue."""
 
-from multitudes.data.catalogue import Catalogue, catalogue
+from multitudes.data.catalogue import Catalogue, make_catalogue
 from multitudes.data.dataset import Dataset
-from multitudes.data.formats import FORMATS, ReadOptions, WriteOptions
+from multitudes.data.formats import list_formats
+from multitudes.data.formats.format import Format
+from multitudes.data.groups import GroupCounts, merge_labels, random_groups
 from multitudes.data.label_space import LabelSpace, relabel
-from multitudes.data.read import read
+from multitudes.data.options import ReadOptions, WriteOptions
+from multitudes.data.reading import read_dataset
 from multitudes.data.report import ReadReport
 from multitudes.data.splits import k_fold, split
-from multitudes.data.write import write
+from multitudes.data.writing import write_dataset
 
 __all__ = [
-    "FORMATS",
     "Catalogue",
     "Dataset",
+    "Format",
+    "GroupCounts",
     "LabelSpace",
     "ReadOptions",
     "ReadReport",
     "WriteOptions",
-    "catalogue",
     "k_fold",
-    "read",
+    "list_formats",
+    "make_catalogue",
+    "merge_labels",
+    "random_groups",
+    "read_dataset",
     "relabel",
     "split",
-    "write",
+    "write_dataset",
 ]

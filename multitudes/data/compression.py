@@ -99,6 +99,20 @@ def open_write(path: str | Path) -> Iterator[BinaryIO]:
             temporary.unlink()
 
 
+@contextmanager
+def encoding_checked(path: str | Path) -> Iterator[None]:
+    """Turn the complaint about a text that UTF-8 cannot hold into a DataError."""
+    try:
+        yield
+    except (UnicodeEncodeError, TypeError) as error:
+        if "surrogates" not in str(error):
+            raise
+        raise DataError(
+            f"cannot write {path}: a text, label or uid holds half a character, a lone surrogate "
+            f"({error}); expected valid Unicode: decode your data with errors='replace'"
+        ) from error
+
+
 def _open_raw(path: Path) -> io.BufferedReader:
     try:
         return io.BufferedReader(io.FileIO(path), _BUFFER_BYTES)

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.data.grouping import check_groups
 from multitudes.data.report import ReadReport
 from multitudes.errors import DataError
 from multitudes.types import Sparse
@@ -300,6 +299,41 @@ def _check_length(name: str, values: Sequence[str] | None, expected: int, what: 
 def _check_shape(name: str, matrix: Sparse | None, axis: int, expected: int, what: str) -> None:
     if matrix is not None and matrix.shape[axis] != expected:
         raise DataError(f"{name} must have one {what} ({expected}), got {matrix.shape[axis]}")
+
+
+def check_groups(groups: Sparse | None, group_labels: Sparse | None) -> None:
+    """Refuse memberships other than 0 and 1, and counts that are not whole numbers >= 0.
+
+    Parameters
+    ----------
+    groups : CSR (n_instances, n_groups), optional
+    group_labels : CSR (n_groups, n_labels), optional
+    """
+    if groups is not None:
+        bad = (groups.data != 0) & (groups.data != 1)
+        if bad.any():
+            row, column, value = _first(groups, bad)
+            raise DataError(
+                f"groups must hold 1 where an instance is in a group, got {value:g} for instance "
+                f"{row} and group {column}"
+            )
+    if group_labels is not None:
+        counts = group_labels.data
+        bad = (counts < 0) | (counts != np.rint(counts)) | np.isinf(counts)
+        if bad.any():
+            row, column, value = _first(group_labels, bad)
+            raise DataError(
+                "group_labels must hold how many instances of a group have a label, whole numbers "
+                f">= 0, got {value:g} for group {row} and label {column}: write 1 where only the "
+                "set of labels is known"
+            )
+
+
+def _first(matrix: Sparse, marked: npt.NDArray[np.bool_]) -> tuple[int, int, float]:
+    """(row, column, value) of the first marked entry of a CSR matrix."""
+    at = int(np.argmax(marked))
+    row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
+    return row, int(matrix.indices[at]), float(matrix.data[at])
 
 
 def _counted(count: int, what: str) -> str:

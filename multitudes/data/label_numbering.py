@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from multitudes.data.formats import ReadOptions
 from multitudes.data.label_space import LabelSpace
+from multitudes.data.options import ReadOptions
 from multitudes.data.report import N_EXAMPLES, excerpt
 from multitudes.types import IntArray
 

@@ -8,7 +8,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from multitudes.data.formats import ReadOptions
+from multitudes.data.options import ReadOptions
 from multitudes.data.records import Columns, Records
 from multitudes.data.report import excerpt
 from multitudes.types import IntArray

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes.data.dataset import Dataset
-from multitudes.data.formats import ReadOptions
 from multitudes.data.label_numbering import LabelNumbering
+from multitudes.data.options import ReadOptions
 from multitudes.data.report import N_EXAMPLES, ErrorLog, ReadReport, excerpt
 from multitudes.errors import DataError
 from multitudes.types import IntArray

@@ -1,60 +1,86 @@
-"""What all writers of texts share: which texts, and an instance's labels as they are written."""
+"""`write_dataset`: a Dataset to a file or folder of any known format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import pairwise
+import dataclasses
 from pathlib import Path
-from typing import Any
 
+from multitudes.data.compression import uncompressed_suffix
 from multitudes.data.dataset import Dataset
-from multitudes.data.formats import FORMATS
+from multitudes.data.formats import find_format, format_of_suffix, list_formats
+from multitudes.data.formats.format import FEATURES, Format, features_of, texts_of
+from multitudes.data.formats.lf import LF
+from multitudes.data.formats.npz import NPZ
+from multitudes.data.groups.files import write_groups, write_instance_groups
+from multitudes.data.options import DEFAULT_WRITE, WriteOptions
 from multitudes.errors import DataError
 
-TEXT_FORMATS = ("json-lines", "csv", "tsv", "parquet", "lf")
+
+def write_dataset(
+    dataset: Dataset,
+    path: str | Path,
+    *,
+    format: str | None = None,
+    options: WriteOptions = DEFAULT_WRITE,
+) -> None:
+    """Write a Dataset to a file or a folder.
+
+    A file appears under its name only when it is complete.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What to write. What a format cannot hold (e.g. filter pairs in CSV) is left out.
+    path : path
+        The file or folder. The suffix chooses the compression: gz, xz, bz2 or zst.
+    format : str, optional
+        The name of a format, see `list_formats`. By default the suffix tells the format. A path
+        without a suffix is a folder: of the LF layout for texts, of npz files for features.
+    options : WriteOptions
+        Names or ids, separators, the split of a folder, where the labels of groups go.
+
+    Examples
+    --------
+    >>> write_dataset(train, "train.parquet")                               # doctest: +SKIP
+    """
+    path = Path(path)
+    known = _format_of(path, dataset) if format is None else find_format(format)
+    (features_of if known.holds == FEATURES else texts_of)(dataset, known.name)
+    known.check_instance_groups(options.instance_groups)
+    if known.write is None:
+        raise DataError(f"cannot write {path}: the format {known.name!r} can only be read")
+    if not path.absolute().parent.is_dir():
+        raise DataError(f"cannot write {path}: the folder {path.parent} does not exist: make it")
+    known.write(dataset, path, options)
+    if options.instance_groups is not None:
+        write_instance_groups(dataset, options.instance_groups)
+    if options.group_labels is not None:
+        # Instances of the LF layout have label ids, so their groups do, too.
+        kind = "ids" if known is LF else options.label_kind
+        write_groups(dataset, options.group_labels, dataclasses.replace(options, label_kind=kind))
 
 
-def check_writable(dataset: Dataset, format: str) -> Sequence[str]:
-    """The texts of a Dataset, or an error where it has features instead."""
-    if dataset.texts is not None:
-        return dataset.texts
-    others = ", ".join(name for name in FORMATS if name not in TEXT_FORMATS)
-    raise DataError(
-        f"cannot write features as {format}, which holds texts; expected a Dataset with texts: "
-        f"write it as one of {others}"
-    )
+def left_behind(dataset: Dataset, path: str | Path, options: WriteOptions) -> list[str]:
+    """Return a sentence for each part of a Dataset's groups that `write_dataset` leaves out."""
+    sentences = []
+    if dataset.groups is not None and dataset.texts is None and options.instance_groups is None:
+        sentences.append("the groups of instances are not written: set instance_groups to a file")
+    if dataset.group_labels is not None and options.group_labels is None:
+        sentences.append("the labels of groups are not written: set group_labels to a file")
+    return [f"{path}: {sentence}" for sentence in sentences]
 
 
-@contextmanager
-def encoding_checked(path: str | Path) -> Iterator[None]:
-    """Turn the complaint about a text that UTF-8 cannot hold into a DataError."""
-    try:
-        yield
-    except (UnicodeEncodeError, TypeError) as error:
-        if "surrogates" not in str(error):
-            raise
+def _format_of(path: Path, dataset: Dataset) -> Format:
+    suffix = uncompressed_suffix(path)
+    if path.is_dir() or not suffix:
+        return NPZ if dataset.texts is None else LF
+    format = format_of_suffix(suffix)
+    if format is None:
+        formats = list_formats()
+        suffixes = ", ".join(suffix for format in formats for suffix in format.suffixes)
         raise DataError(
-            f"cannot write {path}: a text, label or uid holds half a character, a lone surrogate "
-            f"({error}); expected valid Unicode: decode your data with errors='replace'"
-        ) from error
-
-
-def writes_names(dataset: Dataset, label_kind: str) -> bool:
-    """Whether labels are written as names rather than ids."""
-    return label_kind == "names" or (label_kind == "auto" and dataset.label_names is not None)
-
-
-def writes_labels(dataset: Dataset) -> bool:
-    """Whether instances are written with a field for labels: not where only groups have any."""
-    return dataset.groups is None or bool(dataset.Y.nnz)
-
-
-def label_rows(dataset: Dataset, rows: range, label_kind: str) -> list[list[Any]]:
-    """The labels of consecutive instances, as names or as ids."""
-    as_names = writes_names(dataset, label_kind)
-    Y = dataset.Y
-    bounds = Y.indptr[rows.start : rows.stop + 1].tolist()
-    ids = Y.indices[bounds[0] : bounds[-1]].tolist() if len(rows) else []
-    labels = [dataset.label_name(label) for label in ids] if as_names else ids
-    return [labels[start - bounds[0] : end - bounds[0]] for start, end in pairwise(bounds)]
+            f"cannot tell a format from the suffix {suffix!r} of {path}; expected one of "
+            f"{suffixes}, or a folder: or name one of {', '.join(f.name for f in formats)}, e.g. "
+            "format='csv' (--format csv)"
+        )
+    return format

@@ -17,7 +17,7 @@ from multitudes.disentangle.inputs import (
     rows_of,
 )
 from multitudes.errors import ConfigError, DataError
-from multitudes.kernels.assignment import count_reached, top_counts
+from multitudes.kernels.clustering.assignment import count_reached, top_counts
 from multitudes.types import IntArray, Sparse
 from multitudes.validation import checked_count
 
@@ -101,16 +101,16 @@ def assign(
     `linear_bound` (Theorem 2). Ties go to the smaller cluster id. A label without counts keeps its
     clusters, the first `overlap` of them.
 
-    With a cap the summed counts are maximized under both limits, by an auction that comes within
-    a small part of the optimum (`multitudes.kernels.assignment`). A label then lives where it has
-    a count, or, alone, in the cluster it comes from. That guarantees a solution: with every label
-    back where it comes from, no cluster is too large. Labels that a cluster larger than the cap
-    has to give up come, for this purpose, from the nearest cluster (by id) with room. Labels
-    without counts stay where they come from and never give way; further copies that they have
-    stay as long as there is room. The summed counts are never less than with every label where it
-    comes from; `tp_bound` may be, under a tight cap (Theorem 3 knows no cap). A cap that leaves no
-    room at all, n_labels / n_clusters exactly, is the one hard case: there the auction may be cut
-    short and end farther from the optimum.
+    With a cap the summed counts are maximized under both limits, by an auction that comes within a
+    small part of the optimum (`multitudes.kernels.clustering.assignment`). A label then lives where
+    it has a count, or, alone, in the cluster it comes from. That guarantees a solution: with every
+    label back where it comes from, no cluster is too large. Labels that a cluster larger than the
+    cap has to give up come, for this purpose, from the nearest cluster (by id) with room. Labels
+    without counts stay where they come from and never give way; further copies that they have stay
+    as long as there is room. The summed counts are never less than with every label where it comes
+    from; `tp_bound` may be, under a tight cap (Theorem 3 knows no cap). A cap that leaves no room
+    at all, n_labels / n_clusters exactly, is the one hard case: there the auction may be cut short
+    and end farther from the optimum.
 
     References
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes.disentangle.inputs import rows_of
-from multitudes.kernels.assignment import auction
+from multitudes.kernels.clustering.assignment import auction
 from multitudes.types import FloatArray, IntArray, LabelArray
 
 STEP = 0.1

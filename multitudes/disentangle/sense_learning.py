@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from multitudes.disentangle.inputs import rows_of
 from multitudes.disentangle.senses import N_NEAREST, N_WORDS, SenseNotes
-from multitudes.kernels.assignment import top_counts
-from multitudes.kernels.senses import sense_similarities, shared_labels, telling_features
+from multitudes.kernels.clustering.assignment import top_counts
+from multitudes.kernels.clustering.senses import sense_similarities, shared_labels, telling_features
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights

@@ -5,20 +5,22 @@ from __future__ import annotations
 import dataclasses
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from multitudes.deep.processor import checked_precision
 from multitudes.deep.training import choose_device
 from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.encoding import Precision
 from multitudes.encoder.backbone.loading import check_lengths, load_backbone
 from multitudes.encoder.fitting import embed
 from multitudes.errors import ConfigError, NotFittedError, StoreError
 from multitudes.features.text_buffer import as_texts
-from multitudes.store import State, read_manifest, read_state
+from multitudes.store import State, build, read_manifest, read_state
 from multitudes.store.manifest import MANIFEST
 
 KIND = "encoder-features"
@@ -47,6 +49,8 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_features_ : int
     """
 
+    _precision: Precision | None = None  # set by `to`
+
     def __init__(
         self, encoder: str | PathLike[str], max_length: int | None = None, device: str = "auto"
     ) -> None:
@@ -72,7 +76,9 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not len(texts):
             return sp.csr_array(np.empty((0, self.n_features_), np.float32))
         rows = self.backbone_.tokenize(list(texts)).rows
-        return sp.csr_array(embed(self.backbone_, rows, "Embedding texts"))
+        return sp.csr_array(
+            embed(self.backbone_, rows, "Embedding texts", precision=self._precision)
+        )
 
     @property
     def feature_names(self) -> list[str]:
@@ -80,10 +86,18 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         return [f"encoder:{i}" for i in range(self.n_features_)]
 
-    def to(self, device: str) -> Self:
-        """Move to a device, e.g. "cuda"; loaded features start on the CPU."""
+    def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
+        """Encode on a device, e.g. "cuda", or in a number format: "float32" or "bf16".
+
+        Loaded features start on the CPU. "auto" is float32 there and bf16 on a GPU, as in training.
+        What is not given stays as it is.
+        """
         self._check_fitted()
-        self.backbone_.to(choose_device(device))
+        if precision is not None:
+            formats: dict[str, Precision | None] = {"float32": "float32", "bf16": "bf16"}
+            self._precision = formats.get(checked_precision(precision))
+        if device is not None:
+            self.backbone_.to(choose_device(device))
         return self
 
     def to_state(self) -> State:
@@ -128,7 +142,7 @@ def find_backbone(source: str | PathLike[str], *, max_length: int | None = None)
     state = read_state(folder)
     for name in filter(None, places[0].split("/")):
         state = state.parts[name]
-    backbone = Backbone.from_state(state)
+    backbone: Any = build(state)
     backbone.config = dataclasses.replace(backbone.config, **changes)
     check_lengths(backbone.config, backbone.model, backbone.tokenizer)
-    return backbone
+    return cast(Backbone, backbone)

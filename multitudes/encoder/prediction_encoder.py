@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from multitudes.deep.processor import checked_precision
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.encoder.backbone.backbone import Backbone
 from multitudes.encoder.backbone.encoding import Precision, fastest_precision
 from multitudes.encoder.fitting import embed
-from multitudes.errors import ConfigError
 from multitudes.types import FloatArray
-
-PRECISIONS = ("auto", "float32", "bf16")
 
 
 class PredictionEncoder:
@@ -35,10 +33,3 @@ class PredictionEncoder:
     def __call__(self, rows: TokenRows, progress: str = "Embedding texts") -> FloatArray:
         """Embeddings (n, d) of tokenized texts, of unit length, float32."""
         return embed(self.backbone, rows, progress, precision=self.precision)
-
-
-def checked_precision(precision: str) -> str:
-    """The setting, if there is such a one."""
-    if precision not in PRECISIONS:
-        raise ConfigError(f"precision must be one of {list(PRECISIONS)}, got {precision!r}")
-    return precision

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
+from multitudes.deep.processor import checked_precision
 from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows, joined
 from multitudes.deep.training import TrainingConfig, choose_device
@@ -33,7 +34,7 @@ from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.network import PrimeNetwork, Sources, new_sources
 from multitudes.encoder.network_state import network_from_state, network_state
 from multitudes.encoder.new_labels import NewLabels, example_centroids
-from multitudes.encoder.prediction_encoder import PredictionEncoder, checked_precision
+from multitudes.encoder.prediction_encoder import PredictionEncoder
 from multitudes.encoder.prototypes.prototype_config import SOURCES, PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.index import PrototypeIndex
@@ -83,7 +84,8 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     keep_instances : bool
         Keep the training instances' embeddings with the model, two bytes a number, for `explain`.
     precision : "auto", "float32" or "bf16"
-        Number format of prediction; auto is bf16 where the processor has it, twice as fast.
+        Number format of prediction; auto is bf16 where the processor has it, twice as fast. `to`
+        sets another one for this object, without a change of what is saved.
     random_state : int
         Same seed, same model (on a CPU).
     verbose : bool
@@ -109,6 +111,8 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     Dahiya, Ortego and Jiménez, Prototypical Extreme Multi-label Classification with a Dynamic
     Margin Loss, NAACL 2025.
     """
+
+    _precision: str | None = None  # set by `to`, instead of `precision`
 
     def __init__(
         self,
@@ -254,8 +258,9 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         """Embeddings (n, d) of texts, of unit length."""
         self._check_fitted()
         backbone = self.network_.backbone
-        if self._encoder is None or self._encoder.setting != self.precision:
-            self._encoder = PredictionEncoder(backbone, self.precision)
+        precision = self._precision or self.precision
+        if self._encoder is None or self._encoder.setting != precision:
+            self._encoder = PredictionEncoder(backbone, precision)
         rows = tokenized(backbone, checked_texts(X, "X"), backbone.config.max_length).rows
         return self._encoder(rows)
 
@@ -270,11 +275,17 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         return self.index_.search(self.embed(X), top_k=top_k, filter_pairs=filter_pairs)
 
-    def to(self, device: str) -> Self:
-        """Move to a device, e.g. "cuda"; a loaded model starts on the CPU."""
+    def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
+        """Predict on a device, e.g. "cuda", or in a number format: see `precision`.
+
+        A loaded model starts on the CPU. What is not given stays as it is.
+        """
         self._check_fitted()
-        self.network_.to(choose_device(device))
-        self._encoder = None
+        if precision is not None:
+            self._precision = checked_precision(precision)
+        if device is not None:
+            self.network_.to(choose_device(device))
+            self._encoder = None
         return self
 
     def explain(self, text: str | None, label: int, *, top_k: int = 5) -> Explanation:

@@ -5,8 +5,7 @@ from multitudes.features.dense import DenseFeatures
 from multitudes.features.hashing import HashingConfig, HashingFeatures
 from multitudes.features.pass_through import PassThrough
 from multitudes.features.text_buffer import TOKEN_PATTERN
-from multitudes.features.tfidf import TfidfFeatures
-from multitudes.features.tfidf_config import TfidfConfig
+from multitudes.features.tfidf import TfidfConfig, TfidfFeatures
 
 __all__ = [
     "TOKEN_PATTERN",

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features.weighting import side_by_side
-from multitudes.store.registry import build
+from multitudes.store import build
 from multitudes.store.state import State
 
 

@@ -9,10 +9,10 @@ from typing import Any, Self
 import scipy.sparse as sp
 
 from multitudes.config import Config, setting
-from multitudes.features.term_counts import Shard, TermSource, count_hashed, on_shards
+from multitudes.features.term_counts import Shard, TermSource, check_ngrams, count_hashed, on_shards
 from multitudes.features.text_buffer import TextTransformer, as_texts
-from multitudes.features.tfidf_config import check_ngrams
 from multitudes.features.weighting import normalized, stacked, weighted
+from multitudes.kernels.threads import resolve_threads
 from multitudes.progress import Task
 from multitudes.store.state import State
 
@@ -27,10 +27,11 @@ class HashingConfig(Config):
     lowercase: bool = setting(True, "Read capital letters as small ones.")
     strip_accents: bool = setting(False, 'Drop accents and other marks: "Zürich" is "zurich".')
     sublinear_tf: bool = setting(True, "Weigh a term by 1 + ln(count) instead of its count.")
-    n_jobs: int | None = setting(None, "Threads; None for all cores.", at_least=1)
+    n_jobs: int | None = setting(None, "Threads; None or -1 for all cores.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        resolve_threads(self.n_jobs)
         check_ngrams("ngrams", self.ngrams)
 
     def source(self) -> TermSource:

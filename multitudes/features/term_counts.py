@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,10 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from multitudes.errors import ConfigError
 from multitudes.features.text_buffer import character_classes, text_chunks
 from multitudes.features.vocabulary import Vocabulary, empty_table, grown, merged
-from multitudes.kernels import terms as kernels
-from multitudes.kernels.terms import HASH, INSERT, LOOKUP, TermTable
+from multitudes.kernels.text import terms as kernels
+from multitudes.kernels.text.terms import HASH, INSERT, LOOKUP, TermTable
+from multitudes.kernels.threads import resolve_threads
 from multitudes.progress import Task, track
 
 MIN_TEXTS_PER_THREAD = 2000
@@ -51,6 +52,18 @@ class TermSource:
         n_orders = self.ngrams[1] - self.ngrams[0] + 1
         # A word takes two bytes with its separator; so does "x ", which holds " ", "x" and " ".
         return n_orders * (n_bytes // 2 + 1 if self.words else 3 * n_bytes // 2 + 1)
+
+
+def check_ngrams(name: str, ngrams: tuple[int, int] | None) -> None:
+    """Refuse anything but None or (shortest, longest) with 1 <= shortest <= longest."""
+    if ngrams is None:
+        return
+    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in ngrams)
+    if len(ngrams) != 2 or not whole or not 1 <= ngrams[0] <= ngrams[1]:
+        raise ConfigError(
+            f"{name} must be (shortest, longest) with 1 <= shortest <= longest, got {ngrams!r}: "
+            "e.g. (1, 2) for single words and pairs"
+        )
 
 
 @dataclass(frozen=True)
@@ -136,7 +149,7 @@ def on_shards(
 
     The kernels release the interpreter lock, so threads do what processes would, without copies.
     """
-    n_shards = min(n_jobs or os.cpu_count() or 1, len(texts) // MIN_TEXTS_PER_THREAD + 1)
+    n_shards = min(resolve_threads(n_jobs), len(texts) // MIN_TEXTS_PER_THREAD + 1)
     bounds = [len(texts) * i // n_shards for i in range(n_shards + 1)]
     shards = [Shard(texts[i:j], i) for i, j in pairwise(bounds)]
     with track("reading texts", len(texts), "texts") as task:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import DataError
-from multitudes.kernels.terms import SPACE_CHAR, WORD_CHAR
+from multitudes.kernels.text.terms import SPACE_CHAR, WORD_CHAR
 
 TOKEN_PATTERN = r"\w+(?:\+\+|\#)?"
 """What a word is: a run of letters, digits and underscores of any script, with ``++`` or ``#``."""

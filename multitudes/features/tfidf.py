@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
@@ -10,16 +11,78 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.errors import DataError, NotFittedError
-from multitudes.features.term_counts import Shard, TermSource, count_known, count_new, on_shards
+from multitudes.config import Config, setting
+from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.features.term_counts import (
+    Shard,
+    TermSource,
+    check_ngrams,
+    count_known,
+    count_new,
+    on_shards,
+)
 from multitudes.features.text_buffer import TextTransformer, as_texts
-from multitudes.features.tfidf_config import TfidfConfig
 from multitudes.features.vocabulary import Vocabulary
 from multitudes.features.weighting import normalized, side_by_side, stacked, weighted
-from multitudes.kernels import term_weights as kernels
+from multitudes.kernels.text import term_weights as kernels
+from multitudes.kernels.threads import resolve_threads
 from multitudes.progress import Task
 from multitudes.store.state import State
 from multitudes.types import FloatArray
+
+
+@dataclass(frozen=True)
+class TfidfConfig(Config):
+    """Which terms become features, and how they are weighted."""
+
+    word_ngrams: tuple[int, int] | None = setting(
+        (1, 1), "Shortest and longest word n-gram, in words; None for no words."
+    )
+    char_ngrams: tuple[int, int] | None = setting(
+        None, "Shortest and longest character n-gram inside words; None for none."
+    )
+    min_df: int | float = setting(
+        1, "Leave out terms in fewer texts than this (an int), or than this part (a float).",
+        at_least=0,
+    )  # fmt: skip
+    max_df: int | float = setting(
+        1.0, "Leave out terms in more texts than this (an int), or than this part (a float).",
+        at_least=0,
+    )  # fmt: skip
+    max_features: int | None = setting(
+        None, "Keep only this many of the most frequent terms, of words and of characters each.",
+        at_least=1,
+    )  # fmt: skip
+    lowercase: bool = setting(True, "Read capital letters as small ones.")
+    strip_accents: bool = setting(False, 'Drop accents and other marks: "Zürich" is "zurich".')
+    sublinear_tf: bool = setting(True, "Weigh a term by 1 + ln(count) instead of its count.")
+    n_jobs: int | None = setting(None, "Threads; None or -1 for all cores.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        resolve_threads(self.n_jobs)
+        check_ngrams("word_ngrams", self.word_ngrams)
+        check_ngrams("char_ngrams", self.char_ngrams)
+        if self.word_ngrams is None and self.char_ngrams is None:
+            raise ConfigError(
+                "word_ngrams and char_ngrams are both None: set one, e.g. word_ngrams=(1, 1)"
+            )
+        for name, value in (("min_df", self.min_df), ("max_df", self.max_df)):
+            if isinstance(value, float) and value > 1:
+                raise ConfigError(
+                    f"{name} as a float is a part of the texts and must be <= 1.0, got {value}: "
+                    f"for a number of texts pass an int"
+                )
+
+    def sources(self) -> list[TermSource]:
+        """The kinds of terms, words first."""
+        kinds = ((True, self.word_ngrams), (False, self.char_ngrams))
+        return [
+            TermSource(words, ngrams, self.lowercase, self.strip_accents)
+            for words, ngrams in kinds
+            if ngrams is not None
+        ]
+
 
 DEFAULTS = TfidfConfig()
 

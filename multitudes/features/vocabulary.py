@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import DataError
-from multitudes.kernels import terms as kernels
-from multitudes.kernels.terms import TermTable
+from multitudes.kernels.text import terms as kernels
+from multitudes.kernels.text.terms import TermTable
 
 FIRST_CAPACITY = 1 << 12
 BYTES_PER_TERM = 16

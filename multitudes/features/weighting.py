@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.features.term_counts import Counts
-from multitudes.kernels import term_weights as kernels
+from multitudes.kernels.text import term_weights as kernels
 from multitudes.types import FloatArray
 
 SAME_COLUMNS = np.empty(0, np.int32)

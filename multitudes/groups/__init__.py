@@ -1,9 +1,11 @@
-"""Instance labels from the labels of groups of instances (EAGLE)."""
+"""Instance labels from the labels of groups of instances: EAGLE, and networks for groups (torch).
+
+What needs torch loads on first use.
+"""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from multitudes.groups.accuracy import ImputationAccuracy, imputation_accuracy
 from multitudes.groups.diagnosis import Diagnosis, diagnose
@@ -11,9 +13,11 @@ from multitudes.groups.eagle import Eagle
 from multitudes.groups.embeddings import group_label_embeddings
 from multitudes.groups.imputation import Imputation, impute, spread
 from multitudes.groups.making import clustered_groups, merge_labels, noisy_groups, random_groups
+from multitudes.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from multitudes.groups.miml import DeepMIML, MIMLTraining
+    from multitudes.groups.miml import DeepMIML as DeepMIML
+    from multitudes.groups.miml import MIMLTraining as MIMLTraining
 
 __all__ = [
     "DeepMIML",
@@ -33,8 +37,6 @@ __all__ = [
     "spread",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in ("DeepMIML", "MIMLTraining"):  # they need torch
-        return getattr(importlib.import_module("multitudes.groups.miml"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+    _MIML = dict.fromkeys(("DeepMIML", "MIMLTraining"), "multitudes.groups.miml")
+    __getattr__ = lazy_names(__name__, _MIML)

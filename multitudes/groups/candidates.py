@@ -11,12 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes import progress
-from multitudes.data.group_counts import GroupCounts
-from multitudes.data.grouping import check_groups
+from multitudes.data.dataset import check_groups
+from multitudes.data.groups import GroupCounts
 from multitudes.errors import DataError
-from multitudes.kernels.group_assignment import count_places
+from multitudes.kernels.groups.assignment import count_places
+from multitudes.kernels.sparse import transposed
 from multitudes.kernels.threads import ThreadTeam
-from multitudes.kernels.transposing import transposed
 from multitudes.types import IntArray, LabelArray, Sparse
 
 Result = TypeVar("Result")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitudes.data.group_counts import GroupCounts
+from multitudes.data.groups import GroupCounts
 from multitudes.groups.within_spread import WithinSpread, within_spread
 from multitudes.types import Sparse
 

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from multitudes.errors import DataError
 from multitudes.groups.candidates import Block, Candidates, checked_candidates
 from multitudes.groups.within_spread import within_spread
-from multitudes.kernels.group_embeddings import learn_embeddings
+from multitudes.kernels.groups.embeddings import learn_embeddings
 from multitudes.kernels.rows import ShiftedRows, SparseRows
-from multitudes.kernels.unit_rows import measure_rows
+from multitudes.kernels.sparse import measure_rows
 from multitudes.labels.embeddings import weighted_sums
 from multitudes.types import FloatArray, Sparse
 from multitudes.validation import checked_count, checked_features, checked_number

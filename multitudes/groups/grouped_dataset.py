@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.data import Dataset, WriteOptions, write
-from multitudes.data.grouping import merge_labels
+from multitudes.data import Dataset, WriteOptions, write_dataset
+from multitudes.data.groups import merge_labels
 from multitudes.errors import DataError
 from multitudes.features import PassThrough, TfidfFeatures
 from multitudes.types import Sparse
@@ -113,7 +113,7 @@ def write_grouped(dataset: Dataset, folder: str | Path, *, known: Dataset | None
     suffix = ".npz" if of_features else ".jsonl"
     members = str(folder / "instance_groups.jsonl") if of_features else None
     options = WriteOptions(group_labels=str(folder / GROUPS), instance_groups=members)
-    write(dataset, folder / f"{INSTANCES}{suffix}", options=options)
+    write_dataset(dataset, folder / f"{INSTANCES}{suffix}", options=options)
     if known is not None:
         labeled = dataclasses.replace(dataset, Y=known.Y)
-        write(labeled, folder / f"{KNOWN}{suffix}")
+        write_dataset(labeled, folder / f"{KNOWN}{suffix}")

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.data.group_counts import GroupCounts
+from multitudes.data.groups import GroupCounts
 from multitudes.groups.candidates import Block, Candidates, checked_candidates
 from multitudes.groups.embeddings import checked_instances, embedder
-from multitudes.kernels.group_assignment import choose_members, share_out
-from multitudes.kernels.transposing import transposed
+from multitudes.kernels.groups.assignment import choose_members, share_out
+from multitudes.kernels.sparse import transposed
 from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
 from multitudes.validation import checked_number
 

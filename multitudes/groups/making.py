@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.data.grouping import memberships, merge_labels, random_groups
+from multitudes.data.groups import memberships, merge_labels, random_groups
 from multitudes.errors import ConfigError, DataError
 from multitudes.features.weighting import normalized
 from multitudes.labels import build_tree

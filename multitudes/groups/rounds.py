@@ -16,7 +16,7 @@ from sklearn.base import clone
 from multitudes.errors import DataError
 from multitudes.groups.candidates import Block, Candidates
 from multitudes.groups.imputation import Imputation, Rule, assign
-from multitudes.kernels.group_assignment import place_scores
+from multitudes.kernels.groups.assignment import place_scores
 from multitudes.types import FloatArray, IntArray, Sparse
 
 # What a round's scores count for in the next round's mean. Different folds err differently, so a

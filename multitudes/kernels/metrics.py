@@ -1,6 +1,6 @@
 """Kernels of evaluation: who was hit, at which rank, and how often each label was predicted.
 
-Callers validate; kernels trust. Each has a slow twin in `multitudes.kernels.reference`.
+Callers validate; kernels trust. Each has a slow twin in `tests/kernels/twins/metrics.py`.
 """
 
 from __future__ import annotations

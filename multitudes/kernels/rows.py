@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import overload
 
-from multitudes.kernels.prefetch import prefetch
+from multitudes.kernels.compiling import prefetch
 
 AHEAD = 8  # rows between asking for one and using it
 

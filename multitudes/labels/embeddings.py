@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.kernels.label_sums import sum_rows_by_label
+from multitudes.kernels.clustering.label_sums import sum_rows_by_label
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.types import FloatArray, IntArray, Sparse
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import DataError
-from multitudes.kernels import kmeans, kmeans_dense
+from multitudes.kernels.clustering import kmeans
+from multitudes.kernels.sparse import copy_rows, measure_rows
 from multitudes.kernels.threads import ThreadTeam
-from multitudes.kernels.unit_rows import copy_rows, measure_rows
 from multitudes.labels.split_plan import FIRST, N_LEFT, SECOND, START, STOP
 from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
 
@@ -94,15 +94,15 @@ class SparseRows:
     ) -> None:
         """Split nodes of a plan one after another, reordering `order` within each."""
         out = np.zeros(0, np.float32) if diff is None else diff
-        kmeans.split_nodes(*self._arrays, self.n_features, nodes, max_iterations, order, out)
+        kmeans.split_sparse(*self._arrays, self.n_features, nodes, max_iterations, order, out)
 
     def score(self, rows: LabelArray, diff: FloatArray, scores: FloatArray) -> None:
         """Write the products of some rows with `diff` to `scores`."""
-        kmeans.score_rows(*self._arrays, rows, diff, scores)
+        kmeans.score_sparse(*self._arrays, rows, diff, scores)
 
     def add(self, rows: LabelArray, side: Sides, out: FloatArray) -> None:
         """Add some rows to `out`, or take them off where `side` is 0."""
-        kmeans.add_rows(*self._arrays, rows, side, out)
+        kmeans.add_sparse(*self._arrays, rows, side, out)
 
 
 class DenseRows:
@@ -128,15 +128,15 @@ class DenseRows:
     ) -> None:
         """Split nodes of a plan one after another, reordering `order` within each."""
         out = np.zeros(self.n_features, np.float32) if diff is None else diff
-        kmeans_dense.split_nodes(self.matrix, nodes, max_iterations, order, out)
+        kmeans.split_dense(self.matrix, nodes, max_iterations, order, out)
 
     def score(self, rows: LabelArray, diff: FloatArray, scores: FloatArray) -> None:
         """Write the products of some rows with `diff` to `scores`."""
-        kmeans_dense.score_rows(self.matrix, rows, diff, scores)
+        kmeans.score_dense(self.matrix, rows, diff, scores)
 
     def add(self, rows: LabelArray, side: Sides, out: FloatArray) -> None:
         """Add some rows to `out`, or take them off where `side` is 0."""
-        kmeans_dense.add_rows(self.matrix, rows, side, out)
+        kmeans.add_dense(self.matrix, rows, side, out)
 
 
 def _check_lengths(lengths: FloatArray) -> None:

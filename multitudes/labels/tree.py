@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.errors import DataError
+from multitudes.errors import ConfigError, DataError
 from multitudes.labels.hierarchy import levels_of_nested, levels_of_parents
-from multitudes.labels.rendering import render_tree
+from multitudes.labels.rendering import rendered_lines
 from multitudes.store.state import State
 from multitudes.types import IntArray, LabelArray, Sparse
 
@@ -192,8 +192,36 @@ class LabelTree:
         max_depth: int | None = None,
         max_children: int = 10,
     ) -> str:
-        """The tree as indented text; what is cut off is counted."""
-        return render_tree(self, label_names, max_depth=max_depth, max_children=max_children)
+        """Return the tree as indented text; what is cut off is counted.
+
+        Parameters
+        ----------
+        label_names : sequence of str (n_labels,), optional
+            Names to print; defaults to the ids.
+        max_depth : int, optional
+            Levels of clusters to print; all by default.
+        max_children : int
+            Children printed per cluster.
+        """
+        if label_names is not None and len(label_names) != self.n_labels:
+            raise DataError(
+                f"label_names must have one entry per label ({self.n_labels}), "
+                f"got {len(label_names)}"
+            )
+        if max_children < 1 or (max_depth is not None and max_depth < 1):
+            raise ConfigError(
+                "max_children and max_depth must be >= 1, "
+                f"got max_children={max_children} and max_depth={max_depth}"
+            )
+        last_level = self.depth if max_depth is None else min(max_depth, self.depth)
+        lines = rendered_lines(
+            self.offsets,
+            self.slot_labels,
+            label_names,
+            last_level=last_level,
+            max_children=max_children,
+        )
+        return "\n".join(lines)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LabelTree):

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.kernels.beam_search import HINGE, RAW, SIGMOID
-from multitudes.kernels.pair_scores import score_children
+from multitudes.kernels.search.beam_search import HINGE, RAW, SIGMOID
+from multitudes.kernels.search.pair_scores import score_children
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights

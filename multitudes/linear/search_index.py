@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import ConfigError
-from multitudes.kernels.beam_search import SearchArrays, search_block
-from multitudes.kernels.label_copies import MAX, MEAN, SUM
 from multitudes.kernels.lanes import LANES
-from multitudes.kernels.overlap_search import rank_overlapping
-from multitudes.kernels.search_index import fill_chunks, measure_chunks
+from multitudes.kernels.search.beam_search import SearchArrays, search_block
+from multitudes.kernels.search.index import fill_chunks, measure_chunks
+from multitudes.kernels.search.overlap_search import MAX, MEAN, SUM, rank_overlapping
 from multitudes.kernels.threads import BufferPool, ThreadBuffers, ThreadTeam, resolve_threads
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights, ends

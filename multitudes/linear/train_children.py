@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.kernels.chunks import count_kept, fill_kept
-from multitudes.kernels.cluster_training import Scratch, prepare_rows
-from multitudes.kernels.dual_descent import positives, solve_lanes
 from multitudes.kernels.lanes import WIDE
-from multitudes.kernels.logistic_descent import solve_logistic_lanes
+from multitudes.kernels.solver.clusters import Scratch, count_kept, fill_kept, prepare_rows
+from multitudes.kernels.solver.dual_descent import positives, solve_lanes
+from multitudes.kernels.solver.logistic_descent import solve_logistic_lanes
 from multitudes.linear.level_labels import Pattern
 from multitudes.linear.level_weights import Chunk
 from multitudes.linear.old_weights import OldWeights, hold

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from multitudes.engine import current_cluster
-from multitudes.kernels.cluster_training import Scratch
 from multitudes.kernels.lanes import WIDE
+from multitudes.kernels.solver.clusters import Scratch
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
 from multitudes.linear.level_labels import Pattern
 from multitudes.linear.level_weights import Chunk, LevelWeights, join_parts

@@ -90,7 +90,7 @@ def precision_at_k(
     ----------
     predictions : Predictions, CSR of scores, or lists of labels (best first) or (label, score)
         A missing prediction counts as a miss.
-    truth : CSR (n_instances, n_labels) or lists of labels
+    truth : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of labels
     k : int
         How many labels are looked at.
     skip_empty : bool

@@ -52,7 +52,7 @@ def frequency_bins(
 
     Parameters
     ----------
-    Y_train : CSR (n_instances, n_labels) or lists of label ids
+    Y_train : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of label ids
         The training labels.
     n_bins : int
         Bins that each hold about the same number of (instance, label) pairs: the head is a few

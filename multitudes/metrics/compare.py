@@ -108,7 +108,7 @@ def compare(
     ----------
     a, b : Predictions, CSR of scores, or lists
         See `evaluate`.
-    truth : CSR (n_instances, n_labels) or lists of labels
+    truth : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of labels
     ks : iterable of int
         The cut-offs of P@k, R@k and nDCG@k.
     inverse_propensity : array (n_labels,), optional

@@ -1,8 +1,8 @@
 """What evaluation accepts, checked once and brought to one form.
 
-Predictions may be `Predictions`, a CSR array of scores, or one list per instance: of label ids,
-best first, or of (label, score) pairs. The truth may be a CSR array or one list of label ids per
-instance.
+Predictions may be `Predictions`, a sparse array of scores, or one list per instance: of label ids,
+best first, or of (label, score) pairs. The truth may be a sparse array, a dense 0/1 array, or
+one list of label ids per instance.
 """
 
 from __future__ import annotations
@@ -27,6 +27,12 @@ def is_sparse(value: Any) -> bool:
     return bool(sp.issparse(value))
 
 
+def is_matrix(value: Any) -> bool:
+    """Whether a value is sparse, or a dense array (n_instances, n_labels) of numbers."""
+    is_dense = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "fiub"
+    return is_dense or is_sparse(value)
+
+
 def check_ks(ks: Iterable[int]) -> tuple[int, ...]:
     """The cut-offs as a rising tuple without repeats, or a ConfigError."""
     ks = tuple(ks)
@@ -45,15 +51,15 @@ def label_space(predictions: PredictionsLike, truth: TruthLike, weights: Any = N
     sizes: dict[str, int] = {}
     if isinstance(predictions, Predictions):
         sizes["predictions"] = int(predictions.n_labels)
-    elif is_sparse(predictions):
+    elif is_matrix(predictions):
         sizes["predictions"] = int(predictions.shape[1])
-    if is_sparse(truth):
+    if is_matrix(truth):
         sizes["truth"] = int(truth.shape[1])
     if weights is not None:
         sizes["inverse_propensity or frequency_bins"] = len(weights)
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{name}: {size}" for name, size in sizes.items())
-        raise DataError(f"the label spaces differ ({told}): all must have the same n_labels")
+        listed = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+        raise DataError(f"the label spaces differ ({listed}): all must have the same n_labels")
     if sizes:
         return next(iter(sizes.values()))
     largest = -1
@@ -88,7 +94,7 @@ def ranked_labels(predictions: PredictionsLike, *, top_k: int, n_labels: int) ->
 
 def truth_matrix(truth: TruthLike, *, n_labels: int) -> sp.csr_array[Any]:
     """The true labels as CSR (n_instances, n_labels): sorted, each once, no stored zeros."""
-    if is_sparse(truth):
+    if is_matrix(truth):
         matrix: sp.csr_array[Any] = sp.csr_array(truth)
         if matrix.nnz and not 0 <= matrix.indices.min() <= matrix.indices.max() < n_labels:
             raise DataError(f"truth: a column index lies outside 0..{n_labels - 1}")
@@ -178,7 +184,7 @@ def _rows(rows: Any, name: str) -> Sequence[Any]:
     """`rows` if it can hold one list per instance."""
     if isinstance(rows, (str, bytes, np.ndarray)) or not isinstance(rows, Sequence):
         raise DataError(
-            f"{name} must be a CSR array or one list of labels per instance, got "
+            f"{name} must be a sparse array or one list of labels per instance, got "
             f"{type(rows).__name__}: wrap a dense array as scipy.sparse.csr_array(array)"
         )
     return rows

@@ -45,7 +45,7 @@ def inverse_propensity(
 
     Parameters
     ----------
-    Y_train : CSR (n_instances, n_labels) or lists of label ids
+    Y_train : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of label ids
         The *training* labels, before any split for validation.
     a, b : float
         Constants of the data set; see `propensity_preset`.

@@ -84,7 +84,7 @@ def evaluate(
     ----------
     predictions : Predictions, CSR of scores, or lists of labels (best first) or (label, score)
         A missing prediction counts as a miss. Ties of scores go to the smaller label id.
-    truth : CSR (n_instances, n_labels) or lists of labels
+    truth : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of labels
     ks : iterable of int
         The cut-offs.
     inverse_propensity : array (n_labels,), optional

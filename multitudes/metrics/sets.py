@@ -15,7 +15,7 @@ from multitudes.errors import ConfigError, DataError
 from multitudes.metrics.inputs import (
     PredictionsLike,
     TruthLike,
-    is_sparse,
+    is_matrix,
     label_space,
     list_matrix,
     ranked_labels,
@@ -66,9 +66,9 @@ def set_scores(
 
     Parameters
     ----------
-    predictions : Predictions, CSR, or lists of labels
-        Every label of a row is predicted; of a CSR array, every stored value other than 0.
-    truth : CSR (n_instances, n_labels) or lists of labels
+    predictions : Predictions, 0/1 matrix, or lists of labels
+        Every label of a row is predicted; of a matrix, every value other than 0.
+    truth : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of labels
     average : "micro", "macro", "weighted" or "example"
         Over all (instance, label) pairs; over labels; over labels weighted by how often each is
         true; over instances.
@@ -150,7 +150,7 @@ def set_label_values(matches: SetMatches, *, zero_division: float = 0.0) -> dict
 def _predicted_sets(predictions: PredictionsLike, n_labels: int) -> sp.csr_array[Any]:
     """Predicted sets as a canonical CSR array."""
     if not isinstance(predictions, Predictions):
-        if is_sparse(predictions):
+        if is_matrix(predictions):
             return truth_matrix(predictions, n_labels=n_labels)
         return list_matrix(predictions, n_labels=n_labels, name="predictions")
     labels = ranked_labels(predictions, top_k=predictions.top_k, n_labels=n_labels)

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 
 from multitudes.config import Config, setting
 from multitudes.errors import NotFittedError, StoreError
-from multitudes.scores.calibration import (
-    IsotonicCalibration,
-    TemperatureCalibration,
-    reliability,
-)
-from multitudes.scores.sets import ExpectedF1, GlobalThreshold, LabelThresholds
-from multitudes.scores.sets.objective import Metric, folds
+from multitudes.scores.calibration import IsotonicCalibration, TemperatureCalibration
+from multitudes.scores.expected_f1 import ExpectedF1
+from multitudes.scores.outcomes import Truth, truth_matrix
+from multitudes.scores.reliability import reliability
+from multitudes.scores.set_f1 import Metric, folds
+from multitudes.scores.thresholds import GlobalThreshold, LabelThresholds
 from multitudes.store.state import State
 from multitudes.types import NO_SCORE, Predictions, Sparse
 
@@ -97,7 +95,7 @@ class Calibrated:
 
     Parameters
     ----------
-    config : CalibrationConfig, optional
+    config : CalibrationConfig
 
     Attributes
     ----------
@@ -113,20 +111,20 @@ class Calibrated:
 
     kind = "calibrated"
 
-    def __init__(self, config: CalibrationConfig | None = None) -> None:
-        self.config = config or CalibrationConfig()
+    def __init__(self, *, config: CalibrationConfig = CalibrationConfig()) -> None:
+        self.config = config
 
-    def fit(self, predictions: Predictions, truth: Sparse) -> Self:
+    def fit(self, predictions: Predictions, truth: Truth) -> Self:
         """Learn from predictions of labeled instances that the model was not trained on.
 
         Parameters
         ----------
         predictions : Predictions
             `candidates` labels per instance.
-        truth : CSR (n_instances, n_labels)
+        truth : sparse or dense 0/1 matrix (n_instances, n_labels)
         """
         metric: Any = self.config.metric
-        truth = sp.csr_array(truth)
+        truth = truth_matrix(truth)
         self.calibration_ = self._calibration().fit(predictions, truth)
         self.rule_ = self._rule(metric).fit(self.calibration_.apply(predictions), truth)
         self.report_ = self._report(predictions, truth)
@@ -160,7 +158,7 @@ class Calibrated:
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Build it again."""
-        found = cls(CalibrationConfig.from_dict(state.config["settings"]))
+        found = cls(config=CalibrationConfig.from_dict(state.config["settings"]))
         found.calibration_ = _of_kind(CALIBRATIONS, state.parts["calibration"])
         found.rule_ = _of_kind(RULES, state.parts["rule"])
         found.report_ = CalibrationReport(**state.config["report"])
@@ -199,4 +197,4 @@ def _of_kind(classes: dict[str, Any], state: State) -> Any:
     for cls in classes.values():
         if cls.kind == state.kind:
             return cls.from_state(state)
-    raise StoreError(f"{state.kind!r} is no calibration or set rule that this version knows")
+    raise StoreError(f"{state.kind!r} is not a calibration or set rule that this version knows")

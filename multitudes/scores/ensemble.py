@@ -27,7 +27,7 @@ def average(predictions: Sequence[Predictions], *, top_k: int) -> Predictions:
     top_k : int
         Labels kept per instance.
     """
-    from multitudes.kernels.averaging import average_lists
+    from multitudes.kernels.scores import average_lists
 
     if not predictions:
         raise DataError("there are no predictions to average")

@@ -1,4 +1,8 @@
-"""Leave out pairs that must not be predicted, e.g. an instance that is itself a label."""
+"""Keep some of the labels in `Predictions`: those that reach a threshold, or are not filtered out.
+
+Filter pairs are (instance, label) pairs that must not be predicted, such as an instance that is
+itself a label.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,55 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.scores.selection import keep
-from multitudes.types import IntArray, Predictions, Sparse
+from multitudes.scores.outcomes import Mask, Truth, truth_matrix
+from multitudes.types import NO_LABEL, NO_SCORE, IntArray, Predictions
 
 Convention = Literal["predictions", "both"]
 CELLS_IN_MEMORY = 32_000_000  # (pair, rank) comparisons made at once, a byte each
 
 
+def keep(predictions: Predictions, wanted: Mask) -> Predictions:
+    """Return only the `wanted` (n_instances, top_k) places; the labels behind a gap move up.
+
+    The width stays.
+    """
+    labels = np.where(wanted, predictions.labels, np.int32(NO_LABEL))
+    scores = np.where(wanted, predictions.scores, np.float32(NO_SCORE))
+    missing = labels == NO_LABEL
+    gaps = np.flatnonzero((missing[:, :-1] & ~missing[:, 1:]).any(axis=1))
+    order = np.argsort(missing[gaps], axis=1, kind="stable")
+    labels[gaps] = np.take_along_axis(labels[gaps], order, axis=1)
+    scores[gaps] = np.take_along_axis(scores[gaps], order, axis=1)
+    return Predictions(labels, scores, predictions.n_labels)
+
+
+def reaching(
+    predictions: Predictions,
+    thresholds: np.float64 | npt.NDArray[np.float64],
+    *,
+    min_size: int = 0,
+) -> Mask:
+    """Places (n_instances, top_k) whose score reaches a threshold, or that are forced.
+
+    Parameters
+    ----------
+    thresholds : float64, or float64 array (n_labels,)
+        One for all labels, or one for each. Not float32: rounded, a threshold between two scores
+        could meet the lower one.
+    min_size : int
+        The best labels of an instance that need not reach it.
+    """
+    is_listed = predictions.labels != NO_LABEL
+    limits = thresholds
+    if isinstance(thresholds, np.ndarray):
+        limits = thresholds[np.where(is_listed, predictions.labels, 0)]
+    forced = np.arange(predictions.top_k) < min_size
+    return np.asarray(is_listed & (forced | (predictions.scores >= limits)), np.bool_)
+
+
 def filter_pairs(
     predictions: Predictions,
-    truth: Sparse,
+    truth: Truth,
     pairs: npt.ArrayLike,
     *,
     convention: Convention = "predictions",
@@ -30,7 +73,7 @@ def filter_pairs(
     ----------
     predictions : Predictions
         Ask the model for more labels than `top_k`: removed ones are not replaced.
-    truth : CSR (n_instances, n_labels)
+    truth : sparse or dense 0/1 matrix (n_instances, n_labels)
     pairs : int array (n_pairs, 2)
         (instance, label), as in `Dataset.filter_pairs`.
     convention : "predictions" or "both"
@@ -44,7 +87,7 @@ def filter_pairs(
             f"convention must be one of {list(get_args(Convention))}, got {convention!r}"
         )
     kept = remove_pairs(predictions, pairs, top_k=top_k)
-    Y = sp.csr_array(truth)
+    Y = truth_matrix(truth)
     return kept, (remove_pairs_from_truth(Y, pairs) if convention == "both" else Y)
 
 
@@ -70,10 +113,9 @@ def remove_pairs(
     return kept if top_k is None else kept.top(top_k)
 
 
-def remove_pairs_from_truth(truth: Sparse, pairs: npt.ArrayLike) -> sp.csr_array[Any]:
+def remove_pairs_from_truth(truth: Truth, pairs: npt.ArrayLike) -> sp.csr_array[Any]:
     """The true labels without the pairs."""
-    Y = sp.csr_array(truth).copy()
-    Y.sum_duplicates()
+    Y: sp.csr_array[Any] = truth_matrix(truth).copy()
     checked = check_pairs(pairs, *Y.shape)
     rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
     n_labels = Y.shape[1]

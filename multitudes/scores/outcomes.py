@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from multitudes.errors import DataError
 from multitudes.types import NO_LABEL, IntArray, Predictions, Sparse
 
 Mask = npt.NDArray[np.bool_]
+Truth: TypeAlias = Any  # a scipy sparse matrix, a 0/1 array, or a list of 0/1 rows
 
 
 @dataclass(frozen=True)
@@ -43,19 +45,19 @@ class Outcomes:
         return int(self.n_true.sum() - self.is_true.sum())
 
 
-def outcomes(predictions: Predictions, truth: Sparse) -> Outcomes:
+def outcomes(predictions: Predictions, truth: Truth) -> Outcomes:
     """Hold predictions of labeled instances against their labels.
 
     Parameters
     ----------
     predictions : Predictions
         Finite scores; more labels per instance than are likely to be true.
-    truth : CSR (n_instances, n_labels)
+    truth : sparse or dense 0/1 matrix (n_instances, n_labels)
         Non-zero where a label is true.
     """
     from multitudes.kernels.metrics import find_hits  # loads numba: not before it is needed
 
-    Y = _canonical(truth)
+    Y = truth_matrix(truth)
     if Y.shape != (len(predictions), predictions.n_labels):
         raise DataError(
             f"predictions are of {len(predictions)} instances and {predictions.n_labels} labels, "
@@ -102,8 +104,21 @@ def _check_places(predictions: Predictions) -> None:
     check_numbers(predictions)
 
 
-def _canonical(truth: Sparse) -> Sparse:
-    """CSR with sorted indices, each label once, no stored zeros."""
+def truth_matrix(truth: Truth) -> Sparse:
+    """Return the truth as CSR with sorted indices, each label once, no stored zeros."""
+    is_sparse: bool = sp.issparse(truth)
+    if not is_sparse:
+        try:
+            truth = np.asarray(truth)
+        except ValueError as error:
+            raise DataError(
+                "the truth must have rows of one length: 1 where a label is true"
+            ) from error
+        if truth.ndim != 2 or truth.dtype.kind not in "fiub":
+            raise DataError(
+                "the truth must be a sparse or dense 0/1 matrix (n_instances, n_labels), got "
+                f"{truth.dtype} of shape {truth.shape}"
+            )
     Y = sp.csr_array(truth)
     if not Y.has_canonical_format or not np.all(Y.data):
         Y = Y.copy()

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
+from multitudes.deep.processor import checked_precision
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import TrainingConfig, choose_device
 from multitudes.encoder.text_inputs import checked_label_texts, checked_validation
@@ -290,10 +291,18 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         predictor = self._fitted_predictor()
         return predictor.best(self._rows(X), top_k=checked_count(top_k, "top_k"))
 
-    def to(self, device: str) -> Self:
-        """Move to a device, e.g. "cuda"; a loaded model starts on the CPU."""
+    def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
+        """Predict on a device, e.g. "cuda"; a loaded model starts on the CPU.
+
+        The number format is always float32: `precision` may be "auto" or "float32".
+        """
         self._check_fitted()
-        self.network_.to(choose_device(device))
+        if precision is not None and checked_precision(precision) == "bf16":
+            raise ConfigError(
+                "OTSeq2Set predicts in float32 alone, got precision 'bf16': leave the precision out"
+            )
+        if device is not None:
+            self.network_.to(choose_device(device))
         return self
 
     def _rows(self, X: Sequence[str]) -> TokenRows:

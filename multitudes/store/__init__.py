@@ -2,14 +2,16 @@
 
 from multitudes.store.loading import load, read_manifest, read_state
 from multitudes.store.manifest import Manifest
-from multitudes.store.registry import build, register
+from multitudes.store.migration import build
+from multitudes.store.registry import register
 from multitudes.store.saving import save
-from multitudes.store.state import State, Storable
+from multitudes.store.state import State, Storable, Versioned
 
 __all__ = [
     "Manifest",
     "State",
     "Storable",
+    "Versioned",
     "build",
     "load",
     "read_manifest",

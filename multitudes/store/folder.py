@@ -2,7 +2,7 @@
 
     model/
       manifest.json              names the data folder of the current model
-      modules.json               only where sentence-transformers can read the model: root_modules
+      modules.json               only if sentence-transformers can read the model: see `foreign`
       data-5f0c6e1d2a3b4c5d/     its files; parts lie in sub-folders
 
 A folder cannot be renamed over another one on any common system, but a file can. So a first save
@@ -25,9 +25,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from multitudes.errors import StoreError
+from multitudes.store.foreign import MODULES, is_ours
 from multitudes.store.lease import Lease, is_held
 from multitudes.store.manifest import MANIFEST, Manifest
-from multitudes.store.root_modules import MODULES, is_ours
 
 _LEFTOVER = re.compile(r"(?:\.saving-|data-)([0-9a-f]{16})(?:\.lock|\.lock\.new)?")
 _WINDOWS = os.name == "nt"
@@ -35,10 +35,10 @@ _REPLACE_ATTEMPTS = 50  # Windows refuses while a reader has the manifest open
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a place for a folder where none can be, before there is anything to lose.
+    """Refuse a path where no folder can be written, before there is anything to lose.
 
-    It stays as it is; whether files can be written there, or in the folder above it that exists,
-    is found by trying.
+    Nothing there is changed: a temporary file is tried in the folder, or in the nearest one above
+    it that exists.
     """
     place = path
     try:
@@ -55,7 +55,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_target(path: Path) -> None:
-    """Refuse to save where a model cannot be, or where something other than a model lies.
+    """Refuse a path that cannot hold a model, or that holds something other than a model.
 
     No user file is ever removed.
     """
@@ -83,9 +83,8 @@ def check_target(path: Path) -> None:
 def replaced(path: Path) -> Iterator[tuple[Path, Callable[[Manifest, bytes | None], None]]]:
     """Yield (folder to fill, publish); nothing is visible at `path` until publish is called.
 
-    It takes the manifest and the content of `modules.json`, if there should be one.
-
-    Leaves no temporary behind, whether the body succeeds or raises.
+    `publish` takes the manifest, and the content of `modules.json` or None. No temporary file is
+    left behind, whether the body succeeds or raises.
     """
     path = path.resolve()  # a symbolic link keeps pointing where it points
     check_target(path)
@@ -160,15 +159,16 @@ def remove_leftovers(path: Path) -> None:
 
 
 def _stale(path: Path, named: list[tuple[Path, str]]) -> list[Path]:
-    """Those of (entry, its name inside a model) that belong to a save no living process holds."""
+    """Return the entries, of (entry, name inside a model), whose save no living process holds."""
     matches = [(entry, _LEFTOVER.fullmatch(name)) for entry, name in named]
     return [entry for entry, match in matches if match and not _is_saving(path, entry, match[1])]
 
 
 def _is_saving(path: Path, entry: Path, token: str) -> bool:
-    """Whether the save of this token goes on; its lease may lie inside the model or beside it.
+    """Return whether the save of this token is under way.
 
-    Beside it, for a first save; that one puts its data inside if another save was faster.
+    Its lease lies inside the model or, for a first save, beside it; a first save still puts its
+    data inside if another save was faster.
     """
     inside = path / f".saving-{token}.lock"
     beside = path.with_name(f".{path.name}.saving-{token}.lock")

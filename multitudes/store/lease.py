@@ -2,6 +2,10 @@
 
 A save that was killed leaves temporaries behind. The next save may remove them, but must never
 remove those of a save that is still under way in another process.
+
+The package filelock would save only the 25 lines that call the operating system: looking at a lock
+with it creates the file, which fails in a read-only folder and leaves litter in others, and its
+lock files have a name before they are held, so that a living save could be taken for a dead one.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ class Lease:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a living process holds the lease; False as well where there is none."""
+    """Return whether a living process holds the lease; False if the file does not exist."""
     try:
         with path.open("r+b") as file:
             return not _try_lock(file)

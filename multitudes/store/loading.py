@@ -7,15 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from multitudes.errors import MultitudesError, StoreError
-from multitudes.store.arrays import AnyArray, map_arrays
-from multitudes.store.damage import damaged
-from multitudes.store.folders import files_below
+from multitudes.errors import StoreError
+from multitudes.store.files import AnyArray, damaged, map_arrays, read_strings, sha256_of
+from multitudes.store.foreign import files_below
 from multitudes.store.manifest import ARRAYS, MANIFEST, Manifest, ObjectEntry
-from multitudes.store.registry import build
-from multitudes.store.saving import sha256_of
+from multitudes.store.migration import build
 from multitudes.store.state import State
-from multitudes.store.strings import read_strings
 
 _ATTEMPTS = 20  # a reader loses a race only while others save over the model again and again
 
@@ -35,30 +32,30 @@ def load(path: str | PathLike[str], *, verify: bool = False) -> object:
     Raises
     ------
     StoreError
-        If the folder is absent, not a model, damaged, edited or from a newer version.
+        If the folder is missing, not a model, damaged, edited or from a newer version, or if its
+        settings are not those of the class.
     """
-    state = read_state(path, verify=verify)
+    manifest, state = _read(Path(path), verify=verify)
     try:
         return build(state)
-    except MultitudesError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise StoreError(
-            f"{path} is whole, but {state.kind!r} could not be rebuilt from it ({error!r}): "
-            "was it saved by another version of its class?"
-        ) from error
+    except StoreError as error:
+        saved = f"saved by multitudes {manifest.library_version}"
+        raise StoreError(f"{path}, {saved}: {error}") from error
 
 
 def read_state(path: str | PathLike[str], *, verify: bool = False) -> State:
-    """The `State` in a model folder, without building the object."""
-    path = Path(path)
+    """Return the `State` in a model folder, as it was saved, without building the object."""
+    return _read(Path(path), verify=verify)[1]
+
+
+def _read(path: Path, *, verify: bool) -> tuple[Manifest, State]:
     for attempt in range(_ATTEMPTS):
         raw = read_manifest_bytes(path)
         manifest = Manifest.from_bytes(raw, str(path / MANIFEST))
         try:
             data = path / manifest.data_folder
             check_files(data, manifest, verify=verify)
-            return _state(data, manifest.root)
+            return manifest, _state(data, manifest.root)
         except (StoreError, FileNotFoundError):
             # Files vanish under a reader when somebody saves a new model: then take that one.
             if attempt == _ATTEMPTS - 1 or read_manifest_bytes(path) == raw:
@@ -67,13 +64,13 @@ def read_state(path: str | PathLike[str], *, verify: bool = False) -> State:
 
 
 def read_manifest(path: str | PathLike[str]) -> Manifest:
-    """The checked manifest of a model folder."""
+    """Return the checked manifest of a model folder."""
     path = Path(path)
     return Manifest.from_bytes(read_manifest_bytes(path), str(path / MANIFEST))
 
 
 def read_manifest_bytes(path: Path) -> bytes:
-    """The content of manifest.json, or a StoreError that says what is there instead."""
+    """Return the content of manifest.json, or raise a StoreError that says what is there."""
     try:
         return (path / MANIFEST).read_bytes()
     except OSError as error:
@@ -89,7 +86,7 @@ def read_manifest_bytes(path: Path) -> bytes:
 
 
 def check_files(data: Path, manifest: Manifest, *, verify: bool) -> None:
-    """Every file is there and has its size; with `verify`, its SHA-256 as well."""
+    """Check that every file is there and has its size and, with `verify`, its SHA-256."""
     for name, entry in manifest.files.items():
         path = data / name
         if not path.is_file():
@@ -116,11 +113,12 @@ def _state(folder: Path, entry: ObjectEntry) -> State:
         },
         parts={name: _state(folder / name, part) for name, part in entry.parts.items()},
         folders={name: folder / name for name in entry.folders},
+        version=entry.version,
     )
 
 
 def _arrays(path: Path, entry: ObjectEntry) -> dict[str, AnyArray]:
-    """The mapped arrays, in the manifest's order and as it describes them."""
+    """Return the mapped arrays, in the manifest's order, checked against it."""
     mapped = map_arrays(path)
     if mapped.keys() != entry.arrays.keys():
         stray = sorted(mapped.keys() ^ entry.arrays.keys())

@@ -5,13 +5,13 @@
     {"format": "multitudes-model", "format_version": 1, "library_version": "0.1.0",
      "data": "data-5f0c...",                  the sub-folder that holds the files below
      "files": {"model/arrays.safetensors": {"bytes": 1234, "sha256": "..."}},
-     "object": {"kind": "tagger", "config": {}, "arrays": {}, "strings": {"labels": 159},
-                "parts": {"model": {...}}, "folders": ["encoder"]},
+     "object": {"kind": "tagger", "version": 1, "config": {}, "arrays": {},
+                "strings": {"labels": 159}, "parts": {"model": {...}}, "folders": ["encoder"]},
      "checksum": "..."}                       SHA-256 of all of the above
 
 File names follow from the names of parts, or lie below a folder of foreign files and are checked,
-so a manifest cannot point outside its folder. Format 2 is format 1 with such folders; a model
-without any is written as format 1.
+so a manifest cannot point outside its folder. `format_version` is the layout of this file; the
+`version` of an object is the layout of what its kind stores, see `multitudes.store.state`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from multitudes.errors import StoreError
-from multitudes.store.arrays import DTYPES
+from multitudes.store.files import DTYPES
 from multitudes.version import __version__
 
 FORMAT = "multitudes-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 ARRAYS = "arrays.safetensors"
 MAX_DEPTH = 16
@@ -42,7 +42,7 @@ _DTYPE_NAMES = {dtype.name for dtype in DTYPES.values()}
 
 @dataclass(frozen=True)
 class ArrayEntry:
-    """dtype (numpy's name) and shape of one array."""
+    """The dtype (numpy's name) and shape of one array."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -58,15 +58,16 @@ class ObjectEntry:
     strings: Mapping[str, int]
     parts: Mapping[str, ObjectEntry]
     folders: tuple[str, ...] = ()
+    version: int = 1
 
     def walk(self, folder: str = "") -> Iterator[tuple[str, ObjectEntry]]:
-        """(sub-folder, object) of this object and all its parts."""
+        """Yield (sub-folder, object) of this object and all its parts."""
         yield folder, self
         for name, part in self.parts.items():
             yield from part.walk(f"{folder}{name}/")
 
     def file_names(self) -> set[str]:
-        """Every file of our own of the object and its parts, relative to the data folder."""
+        """Return the files of the object and its parts, relative to the data folder."""
         names: set[str] = set()
         for folder, entry in self.walk():
             names.update(f"{folder}{name}.jsonl" for name in entry.strings)
@@ -75,7 +76,7 @@ class ObjectEntry:
         return names
 
     def foreign_folders(self) -> list[str]:
-        """Every folder of foreign files, relative to the data folder, with a slash at its end."""
+        """Return the folders of foreign files, relative to the data folder, ending in a slash."""
         return [f"{folder}{name}/" for folder, entry in self.walk() for name in entry.folders]
 
 
@@ -89,7 +90,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that is known about a model folder before its arrays are opened."""
+    """What is known about a model folder before its arrays are opened."""
 
     data_folder: str
     files: Mapping[str, FileEntry]
@@ -97,10 +98,10 @@ class Manifest:
     library_version: str = __version__
 
     def to_bytes(self) -> bytes:
-        """The file's content: indented JSON with a checksum over itself."""
+        """Return the file's content: indented JSON with a checksum over itself."""
         content: dict[str, Any] = {
             "format": FORMAT,
-            "format_version": FORMAT_VERSION if self.root.foreign_folders() else 1,
+            "format_version": FORMAT_VERSION,
             "library_version": self.library_version,
             "data": self.data_folder,
             "files": {
@@ -134,7 +135,7 @@ class Manifest:
         return manifest
 
     def home_of(self, file: str) -> str | None:
-        """The folder of foreign files that a file lies in, or None for a file of our own."""
+        """Return the folder of foreign files that a file lies in, or None for a file of ours."""
         homes = (home for home in self.root.foreign_folders() if file.startswith(home))
         home = next(homes, None)
         return home if home and _FOREIGN_FILE.fullmatch(file.removeprefix(home)) else None
@@ -158,7 +159,7 @@ def check_foreign_file(name: str, folder: str) -> None:
 
 
 def plain_json(value: Any, where: str) -> Any:
-    """A setting as JSON values: numpy scalars become numbers, tuples become lists."""
+    """Return a setting as JSON values: numpy scalars as numbers, tuples as lists."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -174,7 +175,7 @@ def plain_json(value: Any, where: str) -> Any:
 
 
 def _checked_content(raw: bytes, where: str) -> dict[str, Any]:
-    """The JSON object of a manifest of ours, of a version we read, unedited."""
+    """Return the JSON object of a manifest; refuse other files, newer formats and edits."""
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -204,14 +205,15 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def _object_to_json(entry: ObjectEntry) -> dict[str, Any]:
-    content = {
+    return {
         "kind": entry.kind,
+        "version": entry.version,
         "config": entry.config,
         "arrays": {n: {"dtype": a.dtype, "shape": list(a.shape)} for n, a in entry.arrays.items()},
         "strings": dict(entry.strings),
         "parts": {name: _object_to_json(part) for name, part in entry.parts.items()},
+        "folders": list(entry.folders),
     }
-    return {**content, "folders": list(entry.folders)} if entry.folders else content
 
 
 def _object_from_json(content: Mapping[str, Any], depth: int) -> ObjectEntry:
@@ -234,7 +236,8 @@ def _object_from_json(content: Mapping[str, Any], depth: int) -> ObjectEntry:
             _matching(name, _NAME): _object_from_json(part, depth + 1)
             for name, part in content["parts"].items()
         },
-        folders=tuple(_matching(name, _NAME) for name in content.get("folders", ())),
+        folders=tuple(_matching(name, _NAME) for name in content["folders"]),
+        version=_count(content["version"]),
     )
 
 

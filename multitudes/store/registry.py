@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 
 from multitudes.errors import StoreError, suggestion
-from multitudes.store.state import State, Storable
+from multitudes.store.state import Storable
 
 # kind -> "module:Class", imported on first use so that loading one model imports only its parts.
 _HOMES = {
@@ -29,9 +29,9 @@ _HOMES = {
     "calibrated": "multitudes.scores.calibrated:Calibrated",
     "isotonic-calibration": "multitudes.scores.calibration:IsotonicCalibration",
     "temperature-calibration": "multitudes.scores.calibration:TemperatureCalibration",
-    "global-threshold": "multitudes.scores.sets:GlobalThreshold",
-    "label-thresholds": "multitudes.scores.sets:LabelThresholds",
-    "expected-f1": "multitudes.scores.sets:ExpectedF1",
+    "global-threshold": "multitudes.scores:GlobalThreshold",
+    "label-thresholds": "multitudes.scores:LabelThresholds",
+    "expected-f1": "multitudes.scores:ExpectedF1",
     "label-tree": "multitudes.labels:LabelTree",
     "tfidf": "multitudes.features:TfidfFeatures",
     "hashing-features": "multitudes.features:HashingFeatures",
@@ -71,8 +71,3 @@ def class_of(kind: str) -> type[Storable]:
     module, name = _HOMES[kind].split(":")
     cls: type[Storable] = getattr(importlib.import_module(module), name)
     return cls
-
-
-def build(state: State) -> object:
-    """The object that a `State` describes; composite objects call it on their parts."""
-    return class_of(state.kind).from_state(state)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from os import PathLike
 from pathlib import Path
 
 from multitudes.errors import StoreError
-from multitudes.store.arrays import check_dtype, write_arrays
+from multitudes.store.files import check_dtype, sha256_of, write_arrays, write_strings
 from multitudes.store.folder import replaced
-from multitudes.store.folders import files_below, write_folder
+from multitudes.store.foreign import files_below, root_modules, write_folder
 from multitudes.store.manifest import (
     ARRAYS,
     MAX_DEPTH,
@@ -20,9 +19,8 @@ from multitudes.store.manifest import (
     check_name,
     plain_json,
 )
-from multitudes.store.root_modules import root_modules
+from multitudes.store.migration import current_version
 from multitudes.store.state import State, Storable
-from multitudes.store.strings import write_strings
 
 
 def save(obj: Storable, path: str | PathLike[str]) -> None:
@@ -33,7 +31,7 @@ def save(obj: Storable, path: str | PathLike[str]) -> None:
     obj : Storable
         A fitted model, or anything else with `to_state`.
     path : path
-        The folder. It may be absent, empty, or hold a model; anything else is refused.
+        The folder. It may be missing, empty, or hold a model; anything else is refused.
 
     Raises
     ------
@@ -55,7 +53,7 @@ def save(obj: Storable, path: str | PathLike[str]) -> None:
 
 
 def describe(state: State, *, depth: int = 0) -> ObjectEntry:
-    """The manifest's account of a state; refuses names, settings and dtypes it cannot store."""
+    """Return the manifest's entry for a state; refuse what cannot be stored."""
     if depth > MAX_DEPTH:
         raise StoreError(f"{state.kind} has parts nested more than {MAX_DEPTH} deep")
     for name in (*state.strings, *state.parts, *state.folders):
@@ -71,6 +69,7 @@ def describe(state: State, *, depth: int = 0) -> ObjectEntry:
         strings={name: len(values) for name, values in state.strings.items()},
         parts={name: describe(part, depth=depth + 1) for name, part in state.parts.items()},
         folders=tuple(state.folders),
+        version=current_version(state.kind) if state.version is None else state.version,
     )
 
 
@@ -93,9 +92,3 @@ def _file_entries(data: Path, entry: ObjectEntry) -> dict[str, FileEntry]:
         name: FileEntry((data / name).stat().st_size, sha256_of(data / name))
         for name in entry.file_names() | foreign
     }
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

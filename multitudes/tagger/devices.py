@@ -1,4 +1,4 @@
-"""Where torch computes: the device of a tagger's model and of its features."""
+"""Where and how torch computes: device and number format of a tagger's model and features."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 from multitudes.errors import ConfigError
 from multitudes.tagger.settings import FEATURES_PREFIX, settings_of
 
-ANYWHERE = ("auto", "cpu")  # what a model without torch can be told as well
+ANYWHERE = ("auto", "cpu")  # what a model without torch takes as well
+ANYHOW = ("auto", "float32")
 
 
 def set_device(model: Any, features: Any, device: str) -> None:
@@ -30,14 +31,22 @@ def set_device(model: Any, features: Any, device: str) -> None:
         _check_there(device)
 
 
-def move(model: Any, features: Any, device: str) -> None:
-    """Have a fitted model and its features compute on a device."""
+def move(model: Any, features: Any, device: str | None, precision: str | None) -> None:
+    """Have a fitted model and its features compute on a device, in a number format.
+
+    Either stays as it is if it is None.
+    """
     parts = list(_movable(model, features))
-    _check_used(bool(parts), model, device)
-    if parts:
-        chosen = _check_there(device)
-        for part in parts:
-            part.to(chosen)
+    _check_used(bool(parts), model, device or "auto")
+    if not parts and precision is not None and precision not in ANYHOW:
+        raise ConfigError(
+            f"{type(model).__name__} computes in float32 alone, got precision {precision!r}: "
+            "leave the precision out"
+        )
+    chosen = _check_there(device) if parts and device is not None else None
+    given = {} if precision is None else {"precision": precision}
+    for part in parts:
+        part.to(chosen, **given)
 
 
 def _movable(model: Any, features: Any) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from multitudes.data import Dataset
-from multitudes.data.group_counts import GroupCounts
+from multitudes.data.groups import GroupCounts
 from multitudes.groups.accuracy import imputation_accuracy
 from multitudes.groups.imputation import spread
 from multitudes.types import Sparse

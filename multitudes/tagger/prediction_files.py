@@ -7,7 +7,7 @@
 
 An instance is known by its uid, or by its row where the data has no uids. What other programs
 write is read too: lines whose labels are plain names or ids, (label, score) pairs, a SciPy
-``.npz`` of scores (n_instances, n_labels), and any format `multitudes.data.read` knows, whose
+``.npz`` of scores (n_instances, n_labels), and any format that `read_dataset` knows, whose
 labels then count as a set without order.
 """
 
@@ -178,7 +178,7 @@ def _read_npz(path: Path) -> PredictionFile:
 
 
 def _from_dataset(path: Path, format: str | None) -> PredictionFile:
-    dataset = data.read(path, format=format)
+    dataset = data.read_dataset(path, format=format)
     names = dataset.label_names
     return PredictionFile(
         path,

@@ -50,15 +50,15 @@ class Probabilities:
         known = self._labeled(dataset)
         tagger: Any = self
         found = predict_dataset(tagger, known, top_k=config.candidates)
-        self.calibrated_ = Calibrated(config).fit(found, known.Y)
+        self.calibrated_ = Calibrated(config=config).fit(found, known.Y)
         return self
 
     def _labeled(self, dataset: Dataset) -> Dataset:
         """Data to calibrate on, over the tagger's labels; refused where there is nothing in it."""
         if not isinstance(dataset, Dataset):
             raise DataError(
-                f"calibrate takes a Dataset, got {type(dataset).__name__}: multitudes.read gives "
-                "one, so does Dataset(Y=..., texts=..., label_names=...)"
+                f"calibrate takes a Dataset, got {type(dataset).__name__}: multitudes.read_dataset "
+                "gives one, so does Dataset(Y=..., texts=..., label_names=...)"
             )
         if not len(dataset):
             raise DataError("there are no instances to calibrate on")

@@ -268,13 +268,20 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
         found: Predictions = self.model_.predict(X, top_k=top_k)
         return found
 
-    def to(self, device: str) -> Self:
-        """Predict on a device: "cpu", "cuda", "mps", or "auto" for the GPU if there is one.
+    def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
+        """Predict on a device, or in a number format; what is not given stays as it is.
 
-        A loaded tagger starts on the CPU; one without a text encoder stays there.
+        Parameters
+        ----------
+        device : str, optional
+            "cpu", "cuda", "mps", or "auto" for the GPU if there is one. A loaded tagger starts on
+            the CPU; one without a text encoder stays there.
+        precision : str, optional
+            "float32", "bf16", or "auto" for bf16 where the processor has it; of text encoders
+            alone. It is not saved: the setting `precision` is.
         """
         self._check_fitted()
-        move(self.model_, self.features_, device)
+        move(self.model_, self.features_, device, precision)
         return self
 
     def save(self, path: str | PathLike[str]) -> None:

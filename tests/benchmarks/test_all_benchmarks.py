@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 
 import benchmarks
 
-PEERS = "benchmarks.tree_contestants."  # they run in environments of their own
+PEERS = "benchmarks.trees.contestants."  # they run in environments of their own
 
 
 @pytest.mark.parametrize(

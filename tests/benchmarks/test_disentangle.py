@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks import disentangle
-from benchmarks.disentangle_figures import draw
-from benchmarks.disentangle_study import (
+from benchmarks.disentangle import __main__ as disentangle
+from benchmarks.disentangle.__main__ import summary
+from benchmarks.disentangle.figures import draw
+from benchmarks.disentangle.study import (
     BASELINE,
     DISENTANGLED,
     KEPT,
@@ -23,10 +24,10 @@ from benchmarks.disentangle_study import (
     Run,
     joined,
 )
-from benchmarks.disentangle_summary import mean_and_margin, summary
-from benchmarks.growth_data import long_tailed
+from benchmarks.report import mean_and_margin
+from benchmarks.trees.long_tailed import long_tailed
 from multitudes.data import Dataset, WriteOptions
-from multitudes.data.sparse_text import write_sparse_text
+from multitudes.data.formats.sparse_text import write_sparse_text
 
 
 @pytest.fixture

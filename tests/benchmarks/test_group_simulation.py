@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import group_simulation as simulation
-from multitudes.data.grouping import memberships
+from benchmarks.groups import simulation
+from multitudes.data.groups import memberships
 from multitudes.groups.within_spread import within_spread
 
 SEEDS = 20

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import groups
-from benchmarks.disentangle_study import Problem
-from benchmarks.groups_figures import behind, draw
-from benchmarks.groups_study import (
+from benchmarks.groups import __main__ as groups
+from benchmarks.groups.__main__ import summary
+from benchmarks.groups.figures import behind, draw
+from benchmarks.groups.study import (
     BASELINE,
     CONTRAST,
     EAGLE,
@@ -23,10 +23,10 @@ from benchmarks.groups_study import (
     Run,
     grouped,
 )
-from benchmarks.groups_summary import summary
-from benchmarks.growth_data import long_tailed
+from benchmarks.trees.data import Problem
+from benchmarks.trees.long_tailed import long_tailed
 from multitudes.data import Dataset, WriteOptions
-from multitudes.data.sparse_text import write_sparse_text
+from multitudes.data.formats.sparse_text import write_sparse_text
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import growth
-from benchmarks.growth_data import long_tailed, tail
+from benchmarks.trees import growth
+from benchmarks.trees.long_tailed import long_tailed, tail
 
 
 def test_the_last_line_is_the_record(

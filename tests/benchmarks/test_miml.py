@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
-from benchmarks.miml import summary
-from benchmarks.miml_figures import class_means
-from benchmarks.miml_study import SETTINGS, Plan, Setting, divided, nearest, study
+from benchmarks.miml import (
+    SETTINGS,
+    Plan,
+    Setting,
+    class_means,
+    divided,
+    nearest,
+    study,
+    summary,
+)
 
 TINY = Setting("tiny", size=50, deals=2, batch_size=8, n_epochs=1)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks import sets
-from benchmarks.sets_study import Scored, best_size, every_rule
-from multitudes.data import catalogue
+from benchmarks.sets import Scored, best_size, every_rule
+from multitudes.data import make_catalogue
 from multitudes.metrics import set_scores
 from multitudes.types import Predictions
 
@@ -20,7 +20,7 @@ from multitudes.types import Predictions
 def data_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "small"
     folder.mkdir()
-    shop = catalogue(2000, n_labels=300, random_state=1).dataset
+    shop = make_catalogue(2000, n_labels=300, random_state=1).dataset
     lines = [
         json.dumps({"uid": str(i), "title": text, "content": "", "labels": ids.tolist()})
         for i, (text, ids) in enumerate(

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks import trees
-from benchmarks.growth_data import long_tailed
-from benchmarks.tree_arena import mean_precisions, precisions
+from benchmarks.trees import __main__ as trees
+from benchmarks.trees.arena import mean_precisions, precisions
+from benchmarks.trees.long_tailed import long_tailed
 from multitudes.data import Dataset, WriteOptions
-from multitudes.data.sparse_text import write_sparse_text
+from multitudes.data.formats.sparse_text import write_sparse_text
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.peers import PeerError
-from benchmarks.trials import trial
+from benchmarks.trees.trials import trial
 
 
 def test_a_contestant_that_fails_is_named_with_its_error() -> None:

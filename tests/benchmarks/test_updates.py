@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks import updates
-from benchmarks.growth_data import long_tailed
+from benchmarks.trees.long_tailed import long_tailed
 from multitudes.data import Dataset, WriteOptions
-from multitudes.data.sparse_text import write_sparse_text
+from multitudes.data.formats.sparse_text import write_sparse_text
 from multitudes.types import Predictions
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from multitudes.cli import TRACEBACK_VARIABLE, main
-from multitudes.data import catalogue
+from multitudes.data import make_catalogue
 
 TOPICS = {
     "belts": "leather buckle waist strap",
@@ -86,7 +86,7 @@ def model(tmp_path_factory, train_file) -> Path:
 @pytest.fixture(scope="session")
 def shop_file(tmp_path_factory) -> Path:
     """Catalogue lines with 300 labels: enough for a tree of several leaves."""
-    shop = catalogue(3000, n_labels=300, random_state=1).dataset
+    shop = make_catalogue(3000, n_labels=300, random_state=1).dataset
     assert shop.texts is not None
     lines = [{"text": text, "labels": shop.labels_of(i)} for i, text in enumerate(shop.texts)]
     return write_lines(tmp_path_factory.mktemp("data") / "shop.jsonl", lines)

@@ -47,7 +47,7 @@ def test_every_verb_has_help_with_an_example(cli, verb):
 
 
 def test_help_sentences_come_from_the_config_classes(cli, monkeypatch):
-    from multitudes.data.formats import ReadOptions
+    from multitudes.data.options import ReadOptions
 
     monkeypatch.setenv("COLUMNS", "300")
     sentence = next(doc for name, _, _, doc in ReadOptions.describe() if name == "on_error")

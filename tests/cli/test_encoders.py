@@ -46,6 +46,29 @@ def test_predictions_can_be_evaluated(cli, encoder, test_file, tmp_path):
     assert report["values"]["P@1"] > 0.8
 
 
+def test_the_number_format_of_prediction(cli, encoder, model, test_file, tmp_path, monkeypatch):
+    def scores(*options):
+        found = cli("predict", encoder, "--text", "juicy apple", "--json", *options).json
+        return {entry["label"]: entry["score"] for entry in found[0]["labels"]}
+
+    exact, near = scores("--precision", "float32"), scores("--precision", "bf16")
+    assert exact != near
+    assert near == pytest.approx(exact, abs=0.05)
+    assert scores() in (exact, near)
+    out = tmp_path / "calibrated"
+    result = cli("calibrate", encoder, test_file, "-o", out, "--precision", "float32")
+    assert result.code == 0
+    assert Tagger.load(out).model_.precision == "auto"  # for this run alone
+    result = cli("predict", encoder, "--text", "a", "--precision", "fp8")
+    assert result.code == 2
+    assert "got 'fp8'" in result.err
+    assert "float32 alone" in cli("predict", model, "--text", "a", "--precision", "bf16").err
+    monkeypatch.setenv("MULTITUDES_BF16", "off")
+    result = cli("predict", encoder, "--text", "a", "--device", "cpu", "--precision", "bf16")
+    assert result.code == 2
+    assert "does not work on this CPU" in result.err
+
+
 def test_filter_pairs_are_left_out(cli, encoder, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()

@@ -51,5 +51,11 @@ def test_an_address_that_is_none(cli, model):
     assert "cannot listen at no.such.host.invalid" in result.err
 
 
+def test_a_number_format_that_the_model_has_not(cli, model):
+    result = cli("serve", model, "--precision", "bf16")
+    assert result.code == 2
+    assert "computes in float32 alone, got precision 'bf16'" in result.err
+
+
 def test_a_model_that_is_missing(cli, tmp_path):
     assert cli("serve", tmp_path / "nothing").code == 4

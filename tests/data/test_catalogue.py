@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.data.catalogue import catalogue
-from multitudes.data.catalogue_labels import Code, base_names, candidates, world
-from multitudes.data.catalogue_words import FAMILIES, PLACES, topics
+from multitudes.data.catalogue import make_catalogue
+from multitudes.data.catalogue.words import FAMILIES, PLACES, topics
+from multitudes.data.catalogue.world import Code, base_names, candidates, world
 from multitudes.errors import ConfigError
 
 
 @pytest.fixture(scope="module")
 def shop():
-    return catalogue(6000, random_state=3)
+    return make_catalogue(6000, random_state=3)
 
 
 def test_the_words_are_many_and_well_formed():
@@ -59,7 +59,7 @@ def test_texts_read_like_lines(shop):
 
 
 def test_the_same_seed_gives_the_same_catalogue(shop):
-    again, other = catalogue(6000, random_state=3), catalogue(6000, random_state=4)
+    again, other = make_catalogue(6000, random_state=3), make_catalogue(6000, random_state=4)
     assert again.dataset.texts == shop.dataset.texts
     assert (again.dataset.Y != shop.dataset.Y).nnz == 0
     assert (again.senses != shop.senses).nnz == 0
@@ -68,7 +68,7 @@ def test_the_same_seed_gives_the_same_catalogue(shop):
 
 def test_the_lines_do_not_depend_on_the_label_space(shop):
     for settings in ({"n_labels": 50}, {"ambiguity": 0.0}, {"group_size": 3}):
-        other = catalogue(6000, random_state=3, **settings)
+        other = make_catalogue(6000, random_state=3, **settings)
         assert other.dataset.texts == shop.dataset.texts
         np.testing.assert_array_equal(other.topics, shop.topics)
 
@@ -97,7 +97,7 @@ def test_a_line_has_one_sense_of_an_ambiguous_label_and_it_is_its_topic(shop):
 
 
 def test_ambiguity_fuses_part_of_the_senses():
-    none, half, full = (catalogue(500, ambiguity=part) for part in (0.0, 0.5, 1.0))
+    none, half, full = (make_catalogue(500, ambiguity=part) for part in (0.0, 0.5, 1.0))
     assert len(none.ambiguous_labels) == 0
     assert 0 < len(half.ambiguous_labels) < len(full.ambiguous_labels)
     assert "belt" in full.dataset.label_names
@@ -107,7 +107,7 @@ def test_ambiguity_fuses_part_of_the_senses():
 
 
 def test_groups_list_the_labels_of_their_members():
-    shop = catalogue(1003, group_size=4, random_state=1)
+    shop = make_catalogue(1003, group_size=4, random_state=1)
     data = shop.dataset
     assert data.groups.shape == (1003, 251)
     assert (data.groups.sum(axis=1) == 1).all()
@@ -115,12 +115,12 @@ def test_groups_list_the_labels_of_their_members():
     assert sizes.tolist() == [3.0] + [4.0] * 250
     assert (sp.csr_array(data.groups.T @ data.Y) != data.group_labels).nnz == 0
     assert data.group_labels.max() > 1  # a label of two members is listed twice
-    assert catalogue(10).dataset.groups is None
+    assert make_catalogue(10).dataset.groups is None
 
 
 @pytest.mark.parametrize("n_labels", [1, 88, 20_000, 100_000])
 def test_any_number_of_labels(n_labels):
-    data = catalogue(300, n_labels=n_labels).dataset
+    data = make_catalogue(300, n_labels=n_labels).dataset
     assert data.n_labels == len(set(data.label_names)) == n_labels
     assert data.Y.nnz > 0
 
@@ -136,7 +136,7 @@ def test_expected_frequencies_are_those_of_the_lines():
     code = Code(len(names))
     codes, chances = candidates(code, bases + 1)
     belt = int(code.pack(0, names.tolist().index("belt") + 1, 0, 0, 0))
-    shop = catalogue(20_000, random_state=0)
+    shop = make_catalogue(20_000, random_state=0)
     label = shop.dataset.label_names.index("belt")
     share = shop.truth[:, [label]].sum() / 20_000
     assert share == pytest.approx(chances[np.searchsorted(codes, belt)], rel=0.2)
@@ -154,4 +154,4 @@ def test_expected_frequencies_are_those_of_the_lines():
 )
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError, match=next(iter(settings))):
-        catalogue(**{"n_instances": 10, **settings})
+        make_catalogue(**{"n_instances": 10, **settings})

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from multitudes.data import FORMATS, ReadOptions, WriteOptions, read
+from multitudes.data import ReadOptions, WriteOptions, read_dataset
+from multitudes.data.formats import BUILT_IN
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
 FILES = dict(re.findall(r'```\w+ title="([^"]+)"\n(.*?)```', PAGE, flags=re.DOTALL))
@@ -38,20 +39,25 @@ def test_the_python_of_the_page_runs_in_order(folder: Path) -> None:
 def test_the_files_of_the_page_are_read(
     folder: Path, name: str, n_instances: int, n_labels: int
 ) -> None:
-    dataset = read(folder / name)
+    dataset = read_dataset(folder / name)
     assert (len(dataset), dataset.n_labels) == (n_instances, n_labels)
 
 
 def test_the_sparse_file_of_the_page_is_read(folder: Path) -> None:
-    dataset = read(folder / "data.txt")
+    dataset = read_dataset(folder / "data.txt")
     assert (len(dataset), dataset.n_features, dataset.n_labels) == (2, 5, 3)
 
 
 def test_shared_titles_are_told_apart_as_the_page_says(folder: Path) -> None:
-    assert read(folder / "products").label_names == ("belts [c10]", "belts [c11]", "leather goods")
+    assert read_dataset(folder / "products").label_names == (
+        "belts [c10]",
+        "belts [c11]",
+        "leather goods",
+    )
 
 
 def test_every_format_and_setting_is_on_the_page() -> None:
     settings = [f.name for kind in (ReadOptions, WriteOptions) for f in dataclasses.fields(kind)]
-    missing = [name for name in (*FORMATS, *settings) if f"`{name}`" not in PAGE]
+    formats = [format.name for format in BUILT_IN]
+    missing = [name for name in (*formats, *settings) if f"`{name}`" not in PAGE]
     assert missing == []

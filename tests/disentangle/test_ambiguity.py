@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from multitudes.data import catalogue
+from multitudes.data import make_catalogue
 from multitudes.disentangle import Ambiguity, Disentangled, ambiguous
 from multitudes.disentangle.senses import SenseNotes
 from multitudes.errors import ConfigError, NotFittedError
@@ -80,7 +80,7 @@ def test_rare_labels_are_left_out_and_the_most_ambiguous_comes_first():
 
 def test_truly_ambiguous_labels_of_the_catalogue_rank_above_the_others():
     """Facets and broad topics, which cross-cut leaves without being ambiguous, keep it from 1."""
-    shop = catalogue(8000, n_labels=600, random_state=1)
+    shop = make_catalogue(8000, n_labels=600, random_state=1)
     X = TfidfFeatures().fit_transform(shop.dataset.texts)
     model = Disentangled(XRLinear(max_leaf_size=25), match_width=1).fit(X, shop.dataset.Y)
     found = columns(ambiguous(model))

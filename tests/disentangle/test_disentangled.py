@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from multitudes.data import catalogue
+from multitudes.data import make_catalogue
 from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.features import ConcatFeatures, DenseFeatures, TfidfFeatures
@@ -17,7 +17,7 @@ from multitudes.store import load, save
 @pytest.fixture(scope="module")
 def shop():
     """Catalogue texts as TF-IDF, with the labels that were written down."""
-    made = catalogue(4000, n_labels=400, random_state=1).dataset
+    made = make_catalogue(4000, n_labels=400, random_state=1).dataset
     X = TfidfFeatures().fit_transform(made.texts)
     return X[:3200], made.Y[:3200], X[3200:], made.Y[3200:]
 
@@ -128,7 +128,7 @@ def test_parabel_averages_disentangled_trees(shop):
 
 
 def test_dense_and_sparse_features_together(tree_model):
-    made = catalogue(1500, n_labels=150, random_state=2).dataset
+    made = make_catalogue(1500, n_labels=150, random_state=2).dataset
     rng = np.random.default_rng(0)
     words = rng.standard_normal((200, 8)).astype(np.float32)
 

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from multitudes.data import catalogue
+from multitudes.data import make_catalogue
 from multitudes.disentangle import Disentangled, entangle, random_assignment
 from multitudes.disentangle.sense_learning import sense_uses
 from multitudes.features import TfidfFeatures
@@ -29,7 +29,7 @@ MODEL = XRLinear(branching=8, max_leaf_size=50)
 @pytest.fixture(scope="module")
 def shop():
     """X, Y of labels of one topic, and the topic of each label."""
-    made = catalogue(20_000, n_labels=3000, random_state=1)
+    made = make_catalogue(20_000, n_labels=3000, random_state=1)
     n, Y = len(made.dataset), made.dataset.Y
     topics = sp.csr_array((np.ones(n, np.float32), (np.arange(n), made.topics)))
     counts = (Y.T @ topics).toarray()

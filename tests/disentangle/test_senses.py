@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.data import catalogue
+from multitudes.data import make_catalogue
 from multitudes.disentangle import Disentangled
 from multitudes.disentangle.sense_learning import learn_senses, sense_uses
 from multitudes.errors import ConfigError, DataError, NotFittedError
@@ -103,7 +103,7 @@ def test_words_are_those_of_the_sense_alone(notes, bats):
 
 @pytest.fixture(scope="module")
 def shop():
-    made = catalogue(3000, n_labels=300, random_state=1).dataset
+    made = make_catalogue(3000, n_labels=300, random_state=1).dataset
     return TfidfFeatures().fit_transform(made.texts), made.Y
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.data import catalogue, split
+from multitudes.data import make_catalogue, split
 from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.prime import Prime
@@ -23,7 +23,7 @@ FILLING = ["old", "new", "small", "large", "cheap", "fine", "very", "made", "sol
 
 def prime(**changes):
     """An unfitted Prime with a small encoder of its own."""
-    settings = {"backbone": SMALL, "training": QUICK, "sampler": BATCH, "precision": "float32"}
+    settings = {"backbone": SMALL, "training": QUICK, "sampler": BATCH}
     return Prime(**(settings | changes))
 
 
@@ -34,7 +34,7 @@ def epochs(n, **changes):
 
 def lines():
     """Lines of the catalogue that have a label, split in two."""
-    whole = catalogue(n_instances=2000, n_labels=60, random_state=3).dataset
+    whole = make_catalogue(n_instances=2000, n_labels=60, random_state=3).dataset
     return split(whole.take(np.flatnonzero(np.diff(whole.Y.indptr))), test_size=0.2, random_state=0)
 
 

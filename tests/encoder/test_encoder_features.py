@@ -41,6 +41,17 @@ def test_rows_are_the_embeddings_of_the_saved_encoder(backbone, folder):
     assert features.transform([]).shape == (0, 32)
 
 
+def test_the_number_format_can_be_set(folder):
+    features = EncoderFeatures(folder, device="cpu").fit(TEXTS)
+    X = features.transform(TEXTS).toarray()
+    near = features.to(precision="bf16").transform(TEXTS).toarray()
+    assert 0 < np.abs(near - X).max() < 0.05
+    for setting in ("auto", "float32"):
+        assert np.array_equal(features.to(precision=setting).transform(TEXTS).toarray(), X)
+    with pytest.raises(ConfigError, match="precision must be one of .* got 'half'"):
+        features.to(precision="half")
+
+
 def test_the_folder_is_needed_for_fitting_alone(folder, tmp_path):
     features = ConcatFeatures([TfidfFeatures(), EncoderFeatures(str(folder), device="cpu")])
     X = features.fit_transform(TEXTS)

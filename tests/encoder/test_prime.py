@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import torch
 from sklearn.base import clone
 
 from multitudes.encoder.classifier import ClassifierConfig
@@ -55,6 +56,16 @@ def fitted(data, run):
 def tiny():
     texts, Y, names = colors()
     return prime(training=epochs(2)).fit(texts, Y, label_texts=names)
+
+
+def in_float32(model):
+    """A copy that predicts in float32, to compare numbers; the default may be bf16."""
+    return copy.deepcopy(model).to(precision="float32")
+
+
+def computes_in(model):
+    """The number format of the weights that predicted last."""
+    return next(model._encoder.backbone.parameters()).dtype
 
 
 def precision(found, Y):
@@ -120,6 +131,7 @@ def test_exact_centroids_train():
     model = prime(prototypes=settings, sampler=SamplerConfig(batch_size=16), training=epochs(6))
     model.fit(texts, Y, label_texts=names)
     assert precision(model.predict(texts, top_k=1), Y) > 0.6
+    model.to(precision="float32")  # that of training
     means = np.stack([model.embed(texts[label::6]).mean(axis=0) for label in range(6)])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     np.testing.assert_allclose(weights(model)["centroids.vectors"], means, atol=1e-4)
@@ -154,10 +166,14 @@ def test_a_classifier_on_top_does_not_lose_what_the_prototypes_know(data, fitted
 def test_a_batch_is_predicted_as_its_rows_are(data, fitted):
     texts = list(data[1].texts[:20])
     together = fitted.predict(texts, top_k=3)
+    exact = in_float32(fitted)
+    exactly = exact.predict(texts, top_k=3)
     for row, text in enumerate(texts):
         alone = fitted.predict([text], top_k=3)
-        np.testing.assert_allclose(alone.scores[0], together.scores[row], atol=1e-5)
-        np.testing.assert_array_equal(alone.labels[0], together.labels[row])
+        np.testing.assert_allclose(alone.scores[0], together.scores[row], atol=0.02)  # bf16's
+        alone = exact.predict([text], top_k=3)
+        np.testing.assert_allclose(alone.scores[0], exactly.scores[row], atol=1e-5)
+        np.testing.assert_array_equal(alone.labels[0], exactly.labels[row])
 
 
 def test_scores_are_cosines_of_embeddings_and_label_vectors(data, fitted):
@@ -170,13 +186,39 @@ def test_scores_are_cosines_of_embeddings_and_label_vectors(data, fitted):
 
 def test_bf16_is_close_and_leaves_the_weights_alone(data, fitted):
     texts = list(data[1].texts[:20])
-    fast = copy.deepcopy(fitted).set_params(precision="bf16")
-    assert np.abs(fast.embed(texts) - fitted.embed(texts)).max() < 0.05
-    assert not np.array_equal(fast.embed(texts), fitted.embed(texts))
+    fast, exact = copy.deepcopy(fitted).set_params(precision="bf16"), in_float32(fitted)
+    assert np.abs(fast.embed(texts) - exact.embed(texts)).max() < 0.05
+    assert not np.array_equal(fast.embed(texts), exact.embed(texts))
     assert all(value.dtype != "bfloat16" for value in weights(fast).values())
     encoder = fast._encoder
     fast.predict(texts)
     assert fast._encoder is encoder  # one copy of the weights, not one a call
+
+
+def test_the_precision_of_prediction_can_be_set_and_is_not_saved(data, fitted):
+    texts = list(data[1].texts[:5])
+    model = copy.deepcopy(fitted)
+    assert model.to(precision="bf16") is model
+    near = model.embed(texts)
+    assert computes_in(model) == torch.bfloat16
+    exact = model.to("cpu", precision="float32").embed(texts)
+    assert computes_in(model) == torch.float32
+    assert 0 < np.abs(near - exact).max() < 0.05
+    assert model.to_state().config["precision"] == model.precision == "auto"
+    with pytest.raises(ConfigError, match=r"precision must be one of \['auto'.* got 'fp8'"):
+        model.to(precision="fp8")
+
+
+def test_bf16_that_fails_on_this_cpu_is_refused_and_not_chosen(data, fitted, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+    monkeypatch.setenv("MULTITUDES_BF16", "off")
+    texts, model = list(data[1].texts[:2]), copy.deepcopy(fitted).to("cpu", precision="auto")
+    model.predict(texts)
+    assert computes_in(model) == torch.float32
+    with pytest.raises(ConfigError, match="precision='bf16' does not work on this CPU"):
+        model.to(precision="bf16").predict(texts)
+    with pytest.raises(ConfigError, match="precision='bf16' does not work on this CPU"):
+        model.network_.backbone.encode(texts, precision="bf16")
 
 
 def test_filtered_pairs_are_not_found(data, fitted):
@@ -331,6 +373,7 @@ def test_a_plain_text_encoder_embeds_the_empty_text_of_a_label():
     names[1] = ""
     settings = PrototypeConfig(sources=("text",), combine="sum", source_dropout=0.0)
     model = prime(prototypes=settings, training=epochs(1)).fit(texts, Y, label_texts=names)
+    model.to(precision="float32")  # that of label vectors
     np.testing.assert_allclose(model.label_vectors_[1], model.embed([""])[0], atol=1e-6)
 
 
@@ -380,7 +423,7 @@ def test_sentence_transformers_loads_the_encoder(tmp_path, data, fitted):
     save(fitted, tmp_path / "model")
     texts = list(data[1].texts[:5])
     encoder = theirs.SentenceTransformer(str(tmp_path / "model"), device="cpu")
-    np.testing.assert_allclose(encoder.encode(texts), fitted.embed(texts), atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(texts), in_float32(fitted).embed(texts), atol=1e-5)
 
 
 def test_an_approximate_index_is_saved_and_grows(tmp_path, data):

@@ -4,7 +4,7 @@ from sklearn.base import clone
 
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.features import ConcatFeatures, DenseFeatures, HashingFeatures, TfidfFeatures
-from multitudes.store.registry import build
+from multitudes.store import build
 
 TEXTS = ["a bat in a cave", "a cricket bat", "", "cave bears"]
 

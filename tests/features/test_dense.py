@@ -3,7 +3,7 @@ import pytest
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features import DenseFeatures
-from multitudes.store.registry import build
+from multitudes.store import build
 
 
 def letters(texts):

@@ -4,7 +4,7 @@ from sklearn.base import clone
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.features import HashingFeatures, TfidfFeatures, term_counts
-from multitudes.store.registry import build
+from multitudes.store import build
 
 TEXTS = ["A jaguar is a cat", "a Jaguar is a car", "", "Über Zürich"]
 

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from multitudes.errors import DataError, NotFittedError
 from multitudes.features import PassThrough
-from multitudes.store.registry import build
+from multitudes.store import build
 
 
 def test_any_matrix_becomes_sorted_float32_csr():

@@ -4,7 +4,7 @@ import pytest
 from multitudes.errors import DataError
 from multitudes.features import text_buffer
 from multitudes.features.text_buffer import as_texts, character_classes, encoded, text_chunks
-from multitudes.kernels.terms import SPACE_CHAR, WORD_CHAR
+from multitudes.kernels.text.terms import SPACE_CHAR, WORD_CHAR
 
 
 def chunks(texts, **settings):

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multitudes.features.vocabulary import Vocabulary, empty_table, grown, merged, sorted_order
-from multitudes.kernels import reference
-from multitudes.kernels.terms import TermTable, insert_terms
+from multitudes.kernels.text.terms import TermTable, insert_terms
+from tests.kernels.twins import text as reference
 
 terms = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1))
 

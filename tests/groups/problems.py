@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.data.grouping import merge_labels, random_groups
+from multitudes.data.groups import merge_labels, random_groups
 
 
 def words_of_labels(

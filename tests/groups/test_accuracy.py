@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.data.grouping import merge_labels, random_groups
+from multitudes.data.groups import merge_labels, random_groups
 from multitudes.errors import DataError
 from multitudes.groups.accuracy import imputation_accuracy
 

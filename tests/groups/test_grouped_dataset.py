@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.data import Dataset, ReadOptions, catalogue, read
+from multitudes.data import Dataset, ReadOptions, make_catalogue, read_dataset
 from multitudes.errors import DataError
 from multitudes.groups.grouped_dataset import (
     features_of,
@@ -15,7 +15,7 @@ from multitudes.groups.making import random_groups
 
 @pytest.fixture(scope="module")
 def shop():
-    return catalogue(60, n_labels=300, random_state=2).dataset
+    return make_catalogue(60, n_labels=300, random_state=2).dataset
 
 
 def test_labels_move_to_the_groups(shop):
@@ -71,11 +71,11 @@ def test_a_folder_of_texts_reads_back(shop, tmp_path):
         "known.jsonl",
     ]
     options = ReadOptions(group_labels=str(folder / "groups.jsonl"))
-    again = read(folder / "instances.jsonl", options=options, labels=shop)
+    again = read_dataset(folder / "instances.jsonl", options=options, labels=shop)
     assert (again.group_labels != grouped.group_labels).nnz == 0
     assert (again.groups != grouped.groups).nnz == 0
     assert again.Y.nnz == 0
-    known = read(folder / "known.jsonl", options=options, labels=shop)
+    known = read_dataset(folder / "known.jsonl", options=options, labels=shop)
     assert (known.Y != shop.Y).nnz == 0
     assert (known.groups != grouped.groups).nnz == 0
 
@@ -90,7 +90,7 @@ def test_a_folder_of_features_reads_back(shop, tmp_path):
         instance_groups=str(tmp_path / "instance_groups.jsonl"),
     )
     for name in ("instances.npz", "known.npz"):
-        again = read(tmp_path / name, options=options)
+        again = read_dataset(tmp_path / name, options=options)
         assert (again.groups != grouped.groups).nnz == 0
         assert (again.group_labels != grouped.group_labels).nnz == 0
         assert (again.X != X).nnz == 0

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.groups import Imputation, candidates, group_label_embeddings, impute, spread
-from multitudes.kernels import reference_groups
 from tests.groups.problems import words_of_labels
+from tests.kernels.twins import groups as reference
 
 
 def right(imputation, Y):
@@ -67,8 +67,8 @@ def test_equals_a_plain_loop_over_the_embeddings(data):
     for group, labels in enumerate(group_labels.toarray()):
         members = by_group.indices[by_group.indptr[group] : by_group.indptr[group + 1]]
         for label in np.flatnonzero(labels):
-            cosines = reference_groups.cosines(dense[members], embeddings[label])
-            expected[members[reference_groups.best_of(np.round(cosines, 5))], label] = 1
+            cosines = reference.cosines(dense[members], embeddings[label])
+            expected[members[reference.best_of(np.round(cosines, 5))], label] = 1
     found = impute(X, groups, group_labels).Y.toarray()
     assert (found != expected).sum() == 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from multitudes.data import ReadOptions, read
+from multitudes.data import ReadOptions, read_dataset
 
 PAGE = (Path(__file__).parents[2] / "docs" / "groups.md").read_text()
 YOUR_DATA = PAGE.split("## Your data")[1].split("\n## ")[0]
@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_files_are_read(folder: Path) -> None:
     options = ReadOptions(group_labels="pages.jsonl")
-    pages = read("paragraphs.jsonl", options=options)
+    pages = read_dataset("paragraphs.jsonl", options=options)
     assert pages.groups is not None
     assert pages.groups.shape == (4, 3)
     assert pages.group_labels is not None

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitudes.data.grouping import memberships, random_groups
+from multitudes.data.groups import memberships, random_groups
 from multitudes.errors import ConfigError, DataError
 from multitudes.groups.within_spread import WithinSpread, within_spread
 

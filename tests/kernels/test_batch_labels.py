@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from multitudes.kernels import batch_labels, reference_batches
+from multitudes.kernels import batch_labels
+from tests.kernels.twins import networks as reference
 
 LABELS = {
     "random": [[0, 3, 5], [1], [2, 3, 4, 6, 7], [5, 7], [0, 1, 2, 3, 4, 5, 6, 7]],
@@ -38,7 +39,7 @@ def test_draw_labels_takes_the_first_clocks_to_ring(labels_of, n_drawn, tied):
     drawn = np.empty((len(rows), n_drawn), np.int64)
     flat = np.array([wait for row in waits for wait in row], np.float32)
     batch_labels.draw_labels(*csr(labels_of), weights, instances, flat, drawn)
-    expected = reference_batches.draw_labels(rows, weights, waits, n_drawn)
+    expected = reference.draw_labels(rows, weights, waits, n_drawn)
     np.testing.assert_array_equal(drawn, expected)
 
 
@@ -51,4 +52,4 @@ def test_known_pairs_are_all_that_y_has(labels_of, batch):
     out_rows, out_columns = np.empty((2, sum(map(len, rows))), np.int64)
     count = batch_labels.known_pairs(*csr(labels_of), instances, column, out_rows, out_columns)
     found = list(zip(out_rows[:count].tolist(), out_columns[:count].tolist(), strict=True))
-    assert found == reference_batches.known_pairs(rows, batch)
+    assert found == reference.known_pairs(rows, batch)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numba import njit
 
-from multitudes.kernels import lanes, reference_trees
+from multitudes.kernels import lanes
 from multitudes.kernels.lanes import LANES
+from tests.kernels.twins import trees as reference
 
 SPECIAL = np.array(
     [0, -0.0, 1, -1, np.inf, -np.inf, 1e-45, -1e-45, 3e38, -3e38, 0.1, 2, -2, 7, 0.5, 1e-20],
@@ -114,7 +115,7 @@ COMPARISONS = {
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_comparisons_give_a_mask_of_the_lanes(name, both):
     kernel, twin = COMPARISONS[name]
-    np.testing.assert_array_equal(reference_trees.lanes_of(kernel(*both)), twin(*both))
+    np.testing.assert_array_equal(reference.lanes_of(kernel(*both)), twin(*both))
     # A comparison with NaN holds for no lane, "differs" included.
     assert kernel(both[0], np.full(LANES, np.nan, np.float32)) == 0
 
@@ -130,7 +131,7 @@ def selected(mask, yes, no):
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_select_takes_each_lane_by_its_bit(mask, dtype):
     yes, no = PAIRS["random"]
-    expected = np.where(reference_trees.lanes_of(mask), yes, no)
+    expected = np.where(reference.lanes_of(mask), yes, no)
     np.testing.assert_array_equal(selected(dtype(mask), yes, no), expected)
 
 
@@ -174,7 +175,7 @@ def load_and_number(values, at):
 @pytest.mark.parametrize("at", [0, 1, 16, 37, 48])  # aligned and not
 def test_stored_numbers_become_floats(kind, at):
     values = STORED[kind]
-    expected = reference_trees.stored_numbers(values)[at : at + LANES]
+    expected = reference.stored_numbers(values)[at : at + LANES]
     vector, single = load_and_number(values, at)
     np.testing.assert_array_equal(vector, expected)
     np.testing.assert_array_equal(single, expected)
@@ -185,7 +186,7 @@ def test_read_only_arrays_load_alike(kind):
     values = STORED[kind].copy()
     values.flags.writeable = False
     np.testing.assert_array_equal(
-        load_and_number(values, 3)[0], reference_trees.stored_numbers(values)[3 : 3 + LANES]
+        load_and_number(values, 3)[0], reference.stored_numbers(values)[3 : 3 + LANES]
     )
 
 

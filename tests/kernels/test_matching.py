@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from multitudes.kernels.matching import match_targets
-from multitudes.kernels.reference_matching import best_total
+from tests.kernels.twins.networks import best_total
 
 
 def matched(gain, n_targets, first_only):

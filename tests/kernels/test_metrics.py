@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.kernels import metrics, reference
+from multitudes.kernels import metrics
+from tests.kernels.twins import metrics as reference
 
 
 def rankings(rng, n, width, n_labels):

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.kernels import reference
 from multitudes.labels import LabelTree, build_tree, clustering, node_splitting
 from multitudes.labels.split_plan import plan_splits
+from tests.kernels.twins import clustering as reference
 
 
 def embeddings(n=300, n_features=80, random_state=0, density=0.1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multitudes.data import catalogue
+from multitudes.data import make_catalogue
 from multitudes.features import TfidfFeatures
 from multitudes.metrics import precision_at_k
 
@@ -26,7 +26,7 @@ def shop(
     n: int = 4_000, *, n_test: int = 4_000, n_labels: int = 400, random_state: int = 1
 ) -> Shop:
     """`n` training and `n_test` test lines."""
-    made = catalogue(n + n_test, n_labels=n_labels, random_state=random_state).dataset
+    made = make_catalogue(n + n_test, n_labels=n_labels, random_state=random_state).dataset
     features = TfidfFeatures()
     X, X_test = features.fit_transform(made.texts[:n]), features.transform(made.texts[n:])
     return Shop(X, made.Y[:n], X_test, made.Y[n:])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multitudes.errors import ConfigError
-from multitudes.kernels.beam_search import HINGE, RAW, SIGMOID
+from multitudes.kernels.search.beam_search import HINGE, RAW, SIGMOID
 from multitudes.linear.scoring import Scoring, scoring
 
 EXAMPLES = {

@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.errors import DataError
-from multitudes.kernels import reference_trees
 from multitudes.labels import LabelTree, build_tree, pifa
 from multitudes.linear import search_index
 from multitudes.linear.level_weights import Chunk, LevelWeights
 from multitudes.linear.scoring import scoring
 from multitudes.linear.search_index import SearchIndex, block_masks, padded
 from multitudes.linear.xr_linear import XRLinear
+from tests.kernels.twins import trees as reference
 
 from .problems import dense, problem
 
@@ -33,7 +33,7 @@ def model(request, data):
 def dense_levels(model):
     """The model's weights, as stored, for the slow search."""
     return [
-        reference_trees.Level(offsets, dense(level, offsets, model.n_features_in_), level.bias)
+        reference.Level(offsets, dense(level, offsets, model.n_features_in_), level.bias)
         for level, offsets in zip(model.levels_, model.tree_.offsets, strict=True)
     ]
 
@@ -55,7 +55,7 @@ def test_all_clusters_are_brute_force(model, data, score):
     levels, slots = dense_levels(model), model.tree_.slot_labels
     found = all_scores(model, X, scoring=rule)
     for x, row in zip(X.toarray().astype(np.float64), found, strict=True):
-        ranked = reference_trees.brute_force(x, levels, slots, kind=rule.kind, power=rule.power)
+        ranked = reference.brute_force(x, levels, slots, kind=rule.kind, power=rule.power)
         expected = np.empty(model.n_labels_)
         expected[[label for _, label in ranked]] = [score for score, _ in ranked]
         np.testing.assert_allclose(row, rule.finish(expected), rtol=2e-4, atol=1e-6)
@@ -69,7 +69,7 @@ def test_any_beam_is_the_slow_search(model, data, score, beam_width):
     labels, scores = index.search(X, top_k=4, beam_width=beam_width, scoring=rule)
     levels, slots = dense_levels(model), model.tree_.slot_labels
     for i, x in enumerate(X.toarray().astype(np.float64)):
-        expected = reference_trees.search(
+        expected = reference.search(
             x, levels, slots, beam_width=beam_width, top_k=4, kind=rule.kind, power=rule.power
         )
         np.testing.assert_allclose(

@@ -7,7 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.metrics import evaluate, precision_at_k
+from multitudes.metrics import (
+    evaluate,
+    frequency_bins,
+    inverse_propensity,
+    precision_at_k,
+    set_scores,
+)
 from multitudes.metrics.inputs import label_space, truth_matrix
 from multitudes.types import Predictions
 
@@ -38,7 +44,8 @@ def predictions(rows, n_labels=4):
         (["cat"], [[1]], "expected a list of label ids, got 'cat'"),
         ([3], [[1]], "expected a list of label ids, got 3"),
         (np.eye(3), [[1]] * 3, "got ndarray"),
-        ([[1]], np.eye(3), "got ndarray"),
+        ([[1]], np.ones(3), "got ndarray"),
+        ([[1]], np.eye(3), "predictions have 1 instances and the truth 3"),
         ("text", [[1]], "got str"),
         ([[(1, "high")]], [[1]], "label 1 has score 'high'"),
         ([[(1, float("nan"))]], [[1]], "label 1 has score NaN"),
@@ -88,3 +95,20 @@ def test_the_label_space_of_lists_ends_at_the_largest_id():
 def test_rows_without_predictions_are_legal():
     assert evaluate([[], []], [[1], []], ks=(1,))["P@1"] == 0
     assert evaluate(sp.csr_array((2, 3)), [[1], []], ks=(1,))["R@1"] == 0
+
+
+@pytest.mark.parametrize(
+    "form",
+    [sp.csc_array, sp.coo_array, sp.csr_matrix, lambda Y: Y.toarray(), lambda Y: Y.toarray() > 0],
+)
+def test_the_truth_may_have_any_form(case, form):
+    truth = form(case.Y)
+    assert evaluate(case.predictions, truth).values == evaluate(case.predictions, case.Y).values
+    assert set_scores(case.ranked, truth) == set_scores(case.ranked, case.Y)
+    assert set_scores(truth, case.Y).f1 == 1
+
+
+def test_a_dense_truth_gives_the_same_propensities_and_bins(case):
+    dense = case.Y.toarray()
+    np.testing.assert_array_equal(inverse_propensity(dense), inverse_propensity(case.Y))
+    assert str(frequency_bins(dense)) == str(frequency_bins(case.Y))

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from multitudes.data.dataset import Dataset
-from multitudes.data.formats import ReadOptions, WriteOptions
-from multitudes.data.sparse_text import read_sparse_text, write_sparse_text
+from multitudes.data.formats.sparse_text import read_sparse_text, write_sparse_text
+from multitudes.data.options import ReadOptions, WriteOptions
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.data import ReadOptions, read
+from multitudes.data import ReadOptions, read_dataset
 from multitudes.features import TfidfFeatures
 from multitudes.labels import build_tree, pifa
 from multitudes.linear import SolverConfig, XRLinear
@@ -128,8 +128,8 @@ def test_beams_keep_the_same_labels(tmp_path, beam_width):
 @pytest.mark.real
 def test_precision_on_titles_of_eu_acts_is_that_of_libpecos(tmp_path, shared_data):
     source, seeds = shared_data("eurlex-titles"), (0, 1, 2)
-    training = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=training, options=ReadOptions(split="tst"))
+    training = read_dataset(source, options=ReadOptions(split="trn"))
+    test = read_dataset(source, labels=training, options=ReadOptions(split="tst"))
     features = TfidfFeatures()
     X, X_test = features.fit_transform(training.texts), features.transform(test.texts)
     theirs = pecos_predictions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from multitudes.data import ReadOptions, read
+from multitudes.data import ReadOptions, read_dataset
 from multitudes.features import TfidfFeatures
 from multitudes.groups import Eagle, impute, merge_labels, random_groups, spread
 from multitudes.groups.accuracy import imputation_accuracy
@@ -20,8 +20,8 @@ CONTRASTING = {"n_steps": "auto", "contrast": True, "use_counts": True}
 def titles(shared_data):
     """X, Y, X_test, Y_test of eurlex-titles."""
     source = shared_data("eurlex-titles")
-    train = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=train, options=ReadOptions(split="tst"))
+    train = read_dataset(source, options=ReadOptions(split="trn"))
+    test = read_dataset(source, labels=train, options=ReadOptions(split="tst"))
     features = TfidfFeatures()
     return features.fit_transform(train.texts), train.Y, features.transform(test.texts), test.Y
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from multitudes.data import ReadOptions, read, split
+from multitudes.data import ReadOptions, read_dataset, split
 from multitudes.features import TfidfFeatures
 from multitudes.linear import XRLinear
 from multitudes.metrics import set_scores
+from multitudes.scores import ExpectedF1, GlobalThreshold, LabelThresholds, reliability
 from multitudes.scores.calibrated import CALIBRATIONS
-from multitudes.scores.calibration import reliability
-from multitudes.scores.sets import ExpectedF1, GlobalThreshold, LabelThresholds
 
 pytestmark = pytest.mark.real
 
@@ -19,8 +18,8 @@ pytestmark = pytest.mark.real
 def scored(shared_data):
     """(predictions, truth) of the validation and the test part of debian-debtags."""
     source = shared_data("debian-debtags")
-    whole = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=whole, options=ReadOptions(split="tst"))
+    whole = read_dataset(source, options=ReadOptions(split="trn"))
+    test = read_dataset(source, labels=whole, options=ReadOptions(split="tst"))
     train, validation = split(whole, test_size=0.1)
     features = TfidfFeatures()
     model = XRLinear(n_jobs=2).fit(features.fit_transform(train.texts), train.Y)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multitudes import store
-from multitudes.data import ReadOptions, read
+from multitudes.data import ReadOptions, read_dataset
 from multitudes.features import TfidfFeatures
 from multitudes.linear import XRLinear
 from multitudes.metrics import precision_at_k
@@ -22,8 +22,8 @@ LIBPECOS = {1: 88.69, 3: 80.28, 5: 69.74}
 def data(shared_data):
     """X, Y, X_test, Y_test of eurlex-titles."""
     source = shared_data("eurlex-titles")
-    training = read(source, options=ReadOptions(split="trn"))
-    test = read(source, labels=training, options=ReadOptions(split="tst"))
+    training = read_dataset(source, options=ReadOptions(split="trn"))
+    test = read_dataset(source, labels=training, options=ReadOptions(split="tst"))
     features = TfidfFeatures()
     X = features.fit_transform(training.texts)
     return X, training.Y, features.transform(test.texts), test.Y

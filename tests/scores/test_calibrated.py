@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 
-from multitudes.errors import ConfigError, NotFittedError, StoreError
+from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
+from multitudes.scores import reliability
 from multitudes.scores.calibrated import CALIBRATIONS, RULES, Calibrated, CalibrationConfig
-from multitudes.scores.calibration import reliability
 from multitudes.store import State
 
 from .problems import drawn, small_problems
@@ -22,7 +22,7 @@ ALL = [(method, sets) for method in CALIBRATIONS for sets in RULES]
 @pytest.mark.parametrize(("method", "sets"), ALL)
 def test_its_state_builds_it_again(method, sets):
     predictions, truth, _ = drawn(0, distort=np.sqrt)
-    found = Calibrated(CalibrationConfig(method, sets)).fit(predictions, truth)
+    found = Calibrated(config=CalibrationConfig(method, sets)).fit(predictions, truth)
     again = Calibrated.from_state(found.to_state())
     assert again.config == found.config
     assert again.report_ == found.report_
@@ -36,7 +36,7 @@ def test_its_state_builds_it_again(method, sets):
 @given(problem=small_problems())
 def test_sets_are_some_of_the_labels_with_their_probabilities(method, sets, problem):
     predictions, truth = problem
-    found = Calibrated(CalibrationConfig(method, sets)).fit(predictions, truth)
+    found = Calibrated(config=CalibrationConfig(method, sets)).fit(predictions, truth)
     probabilities = found.probabilities(predictions)
     chosen = found.sets(predictions)
     for i in range(len(predictions)):
@@ -59,10 +59,20 @@ def test_the_reported_error_is_that_of_unseen_instances():
     assert "3,000 instances, 24,000 predicted labels" in str(report)
 
 
-def test_other_sparse_formats_will_do():
+@pytest.mark.parametrize(
+    "form",
+    [sp.coo_array, sp.csc_array, lambda Y: Y.toarray(), lambda Y: Y.astype(int).toarray().tolist()],
+)
+def test_the_truth_may_have_any_form(form):
     predictions, truth, _ = drawn(3, n=100)
-    found = Calibrated().fit(predictions, sp.coo_array(truth))
+    found = Calibrated().fit(predictions, form(truth))
     assert found.report_ == Calibrated().fit(predictions, truth).report_
+
+
+@pytest.mark.parametrize("truth", [[[0, 1], [1]], ["ab", "c"], [0, 1], np.zeros(2)])
+def test_a_truth_that_is_not_a_matrix_is_refused(truth):
+    with pytest.raises(DataError, match="the truth must"):
+        Calibrated().fit(drawn(3, n=2)[0], truth)
 
 
 def test_misuse_is_told():
@@ -74,5 +84,5 @@ def test_misuse_is_told():
         CalibrationConfig(sets="top-k")
     state = Calibrated().fit(predictions, truth).to_state()
     foreign = dataclasses.replace(state, parts={**state.parts, "rule": State("xr-linear")})
-    with pytest.raises(StoreError, match="'xr-linear' is no calibration or set rule"):
+    with pytest.raises(StoreError, match="'xr-linear' is not a calibration or set rule"):
         Calibrated.from_state(foreign)

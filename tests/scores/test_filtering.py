@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.metrics import evaluate
 from multitudes.scores import filter_pairs, filtering, remove_pairs, remove_pairs_from_truth
 from multitudes.types import Predictions
+
+from .problems import small_problems
 
 RANKED = [[0, 1, 2], [3, 0], [2]]
 SCORES = [[0.9, 0.8, 0.7], [0.6, 0.5], [0.4]]
@@ -88,3 +92,18 @@ def test_bad_pairs_are_refused(predictions, pairs, message):
 def test_an_unknown_convention_is_refused(predictions):
     with pytest.raises(ConfigError, match="predictions.*both.*got 'truth'"):
         filter_pairs(predictions, TRUTH, PAIRS, convention="truth")
+
+
+@given(small_problems(), st.integers(0, 2**24 - 1))
+def test_kept_labels_stay_in_order_without_gaps(problem, bits):
+    predictions, _ = problem
+    wanted = np.array([bits >> j & 1 for j in range(predictions.labels.size)], bool)
+    wanted = wanted.reshape(predictions.labels.shape)
+    kept = filtering.keep(predictions, wanted)
+    assert kept.labels.shape == predictions.labels.shape
+    for i in range(len(predictions)):
+        expected = predictions.labels[i][wanted[i] & (predictions.labels[i] >= 0)].tolist()
+        size = len(expected)
+        assert kept.labels[i].tolist() == expected + [-1] * (predictions.top_k - size)
+        assert (kept.scores[i, size:] == -np.inf).all()
+        assert kept.scores[i, :size].tolist() == predictions.scores[i][wanted[i]][:size].tolist()

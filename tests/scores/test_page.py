@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from multitudes.data import catalogue, split
+from multitudes.data import make_catalogue, split
 from multitudes.features import TfidfFeatures
 from multitudes.linear import XRLinear
 from multitudes.tagger import Tagger
@@ -19,7 +19,7 @@ WITH_TAGGER, WITHOUT = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 
 @pytest.fixture
 def parts():
-    rest, test = split(catalogue(900, n_labels=40, random_state=2).dataset, test_size=200)
+    rest, test = split(make_catalogue(900, n_labels=40, random_state=2).dataset, test_size=200)
     return (*split(rest, test_size=200), test)
 
 

@@ -320,6 +320,9 @@ def test_label_texts_are_no_single_text(data):
 def test_devices_that_are_not_there(fitted, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert fitted.to("auto") is fitted
+    assert fitted.to(precision="float32").to(precision="auto") is fitted
+    with pytest.raises(ConfigError, match="OTSeq2Set predicts in float32 alone"):
+        fitted.to(precision="bf16")
     with pytest.raises(ConfigError, match="torch finds no GPU"):
         fitted.to("cuda")
     with pytest.raises(ConfigError, match="device must be one of .*, got 'foo'"):

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from fastapi.testclient import TestClient
 
-from multitudes import Dataset, Tagger, catalogue
+from multitudes import Dataset, Tagger
+from multitudes.data import make_catalogue
 from multitudes.errors import ConfigError
 from multitudes.server import Limits, make_app
 
@@ -19,7 +20,7 @@ TEXTS = ["a leather belt", "a silver spoon"]
 
 @pytest.fixture(scope="module")
 def tagger():
-    shop = catalogue(900, n_labels=30, random_state=1).dataset
+    shop = make_catalogue(900, n_labels=30, random_state=1).dataset
     return Tagger("xr-linear").fit_dataset(shop[:600]).calibrate(shop[600:])
 
 
@@ -133,7 +134,7 @@ def test_an_unknown_label_is_named(client):
 
 
 def test_probabilities_need_calibrating():
-    shop = catalogue(200, n_labels=10, random_state=2).dataset
+    shop = make_catalogue(200, n_labels=10, random_state=2).dataset
     client = TestClient(make_app(Tagger("xr-linear").fit_dataset(shop)))
     assert client.get("/model").json()["has_sets"] is False
     for texts in (["x"], []):

@@ -5,7 +5,7 @@ import pytest
 
 from multitudes.errors import StoreError
 from multitudes.store import load, read_manifest, read_state, save
-from multitudes.store.arrays import write_arrays
+from multitudes.store.files import write_arrays
 from multitudes.store.loading import _arrays
 from multitudes.store.saving import describe
 

@@ -107,6 +107,8 @@ def _deeply_nested(content):
         _set("object", "kind", value=None),
         _set("format_version", value="1"),
         _set("format_version", value=0),
+        _set("object", "version", value="1"),
+        _set("object", "folders", value=["../up"]),
         lambda content: content.pop("object"),
         lambda content: content["files"].pop("names.jsonl"),
         _deeply_nested,

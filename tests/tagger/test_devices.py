@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from multitudes.errors import ConfigError
 from multitudes.tagger import Tagger
 from multitudes.tagger.assembly import assemble
+from multitudes.tagger.devices import move
 
 from .centroids import LABELS, TEXTS
 from .tiny_encoder import topical
@@ -24,6 +27,24 @@ def test_a_model_without_torch_stays_where_it_is(device):
     tagger.check()
     fitted = tagger.fit(TEXTS, LABELS)
     assert fitted.to(device) is fitted
+    assert fitted.to(precision="float32").to(device, precision="auto") is fitted
+    with pytest.raises(ConfigError, match="OneVsAll computes in float32 alone, got precision 'bf1"):
+        fitted.to(precision="bf16")
+
+
+class Movable:
+    """Notes where and how it is to compute."""
+
+    def to(self, device=None, *, precision=None):
+        self.given = device, precision
+
+
+def test_device_and_precision_reach_model_and_features():
+    model, blocks = Movable(), [Movable(), object()]
+    move(model, SimpleNamespace(blocks_=blocks), "cpu", "bf16")
+    assert model.given == blocks[0].given == ("cpu", "bf16")
+    move(model, None, None, "float32")
+    assert model.given == (None, "float32")
 
 
 def test_devices_that_cannot_be_used(monkeypatch):

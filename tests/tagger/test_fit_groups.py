@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.data import Dataset, LabelSpace, catalogue, relabel, split
+from multitudes.data import Dataset, LabelSpace, make_catalogue, relabel, split
 from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError, DataError
 from multitudes.features import HashingFeatures
@@ -23,7 +23,7 @@ from multitudes.tagger.group_settings import describe_group_settings
 @pytest.fixture(scope="module")
 def parts():
     return split(
-        catalogue(2_000, n_labels=200, random_state=1).dataset, test_size=0.2, random_state=1
+        make_catalogue(2_000, n_labels=200, random_state=1).dataset, test_size=0.2, random_state=1
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from multitudes.data import catalogue, split
+from multitudes.data import make_catalogue, split
 from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError
 from multitudes.linear import Parabel, XRLinear
@@ -18,7 +18,7 @@ SMALL = {"overlap": 2, "max_leaf_size": 20}
 @pytest.fixture(scope="module")
 def parts():
     return split(
-        catalogue(2_000, n_labels=200, random_state=1).dataset, test_size=0.2, random_state=1
+        make_catalogue(2_000, n_labels=200, random_state=1).dataset, test_size=0.2, random_state=1
     )
 
 

@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from multitudes.data import Dataset, catalogue, split
+from multitudes.data import Dataset, make_catalogue, split
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.metrics import set_scores
 from multitudes.scores.calibrated import CalibrationConfig
@@ -23,7 +23,7 @@ from .tiny_encoder import tiny, topical
 @pytest.fixture(scope="module")
 def parts() -> tuple[Dataset, Dataset, Dataset]:
     """Training, validation and test texts of a small shop."""
-    rest, test = split(catalogue(1500, n_labels=60, random_state=3).dataset, test_size=300)
+    rest, test = split(make_catalogue(1500, n_labels=60, random_state=3).dataset, test_size=300)
     train, validation = split(rest, test_size=300)
     return train, validation, test
 
@@ -174,7 +174,9 @@ def test_misuse_is_told(tagger, parts):
         Tagger().predict_proba(["a"])
     with pytest.raises(DataError, match="no instances to calibrate on"):
         tagger.calibrate(parts[1][:0])
-    with pytest.raises(DataError, match="takes a Dataset, got tuple: multitudes.read gives one"):
+    with pytest.raises(
+        DataError, match="takes a Dataset, got tuple: multitudes.read_dataset gives one"
+    ):
         tagger.calibrate((["a"], [["b"]]))
     with pytest.raises(ConfigError, match="config must be a CalibrationConfig, got dict"):
         tagger.calibrate(parts[1], config={"sets": "threshold"})

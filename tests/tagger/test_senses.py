@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from multitudes.data import Dataset, catalogue
+from multitudes.data import Dataset, make_catalogue
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features import TfidfFeatures
 from multitudes.tagger import Tagger
@@ -18,7 +18,7 @@ SETTINGS = {"overlap": 2, "match_width": 1}
 
 @pytest.fixture(scope="module")
 def shop():
-    return catalogue(20_000, n_labels=1500, random_state=1).dataset
+    return make_catalogue(20_000, n_labels=1500, random_state=1).dataset
 
 
 @pytest.fixture(scope="module")

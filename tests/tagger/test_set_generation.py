@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.cli import main
-from multitudes.data import catalogue
+from multitudes.data import make_catalogue
 from multitudes.errors import DataError
 from multitudes.tagger import Tagger
 from multitudes.tagger.settings import apply_settings
@@ -29,7 +29,7 @@ TEXTS = ["Oak writing desk with three drawers", ""]
 
 @pytest.fixture(scope="module")
 def data():
-    return catalogue(n_instances=160, n_labels=12, random_state=0).dataset
+    return make_catalogue(n_instances=160, n_labels=12, random_state=0).dataset
 
 
 @pytest.mark.parametrize("name", ["otseq2set", "mlc2seq"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.data import Dataset, catalogue
+from multitudes.data import Dataset, make_catalogue
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.tagger import PRESETS, Tagger
 
@@ -18,7 +18,7 @@ OVER_FEATURES = sorted(name for name, one in PRESETS.items() if one.reads == "fe
 @pytest.fixture(scope="module")
 def shop():
     """Texts and label names of 1,500 catalogue lines."""
-    made = catalogue(1_500, n_labels=60, random_state=2).dataset
+    made = make_catalogue(1_500, n_labels=60, random_state=2).dataset
     names = made.label_names
     lists = [
         [names[label] for label in made.Y.indices[start:stop]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from multitudes.data import catalogue, split
+from multitudes.data import make_catalogue, split
 from multitudes.tagger import PRESETS, Tagger, evaluate_on
 
 OVER_FEATURES = sorted(name for name, one in PRESETS.items() if one.reads == "features")
@@ -13,7 +13,7 @@ OVER_FEATURES = sorted(name for name, one in PRESETS.items() if one.reads == "fe
 @pytest.fixture(scope="module")
 def parts():
     return split(
-        catalogue(1_500, n_labels=200, random_state=1).dataset, test_size=0.2, random_state=1
+        make_catalogue(1_500, n_labels=200, random_state=1).dataset, test_size=0.2, random_state=1
     )
 
 

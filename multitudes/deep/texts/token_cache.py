@@ -15,7 +15,7 @@ from multitudes.deep.texts.tokenizing import Tokenized, id_type, tokenize
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.errors import StoreError
 from multitudes.features.text_buffer import as_texts, not_a_text
-from multitudes.store.arrays import map_arrays, write_arrays
+from multitudes.store.files import map_arrays, write_arrays
 
 _VERSION = "tokens-1"  # part of the fingerprint: a change of the way texts are cut changes it
 

@@ -9,6 +9,7 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState, PartialState
 
+from multitudes.deep.processor import require_bf16
 from multitudes.deep.training.training_config import TrainingConfig
 from multitudes.errors import ConfigError
 
@@ -59,6 +60,8 @@ def choose_precision(name: str, device: torch.device) -> str:
         return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
     if name == "fp16" and device.type == "cpu":
         raise ConfigError("precision='fp16' needs a GPU: use 'bf16' or 'float32' on the CPU")
+    if name == "bf16" and device.type == "cpu":
+        require_bf16()
     return "no" if name == "float32" else name
 
 

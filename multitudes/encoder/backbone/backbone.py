@@ -10,6 +10,7 @@ from typing import Any, Self
 import torch
 from torch import nn
 
+from multitudes.deep.processor import require_bf16
 from multitudes.deep.texts.tokenizing import Tokenized, tokenize
 from multitudes.deep.texts.tokens import PackedTokens, TokenRows
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
@@ -138,6 +139,8 @@ class Backbone(nn.Module):
         """
         model = copy.deepcopy(self.model).eval().requires_grad_(False)
         if precision == "bf16":
+            if self.device.type == "cpu":
+                require_bf16()
             model = model.to(torch.bfloat16)
         config = dataclasses.replace(self.config, compile=False)  # compiling pays in training
         return Backbone(model, self.tokenizer, config).eval()

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from multitudes.deep.out_of_memory import explain_out_of_memory
+from multitudes.deep.processor import bf16_works, require_bf16
 from multitudes.deep.texts.tokens import TokenRows, pack
 from multitudes.errors import ConfigError
 from multitudes.progress import track
@@ -84,12 +85,15 @@ def _split(order: IntArray, size: int) -> list[IntArray]:
 
 
 def fastest_precision(device: torch.device) -> Precision:
-    """bf16 where the device computes in it by itself; elsewhere it would be slower than float32."""
+    """bf16 where the device computes in it by itself; elsewhere it would be slower than float32.
+
+    A CPU that claims it is not believed, but tried.
+    """
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
     if device.type == "cpu":
         able = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-        return "bf16" if able() else "float32"
+        return "bf16" if able() and bf16_works() else "float32"
     return "float32"
 
 
@@ -97,5 +101,7 @@ def _computing_in(precision: Precision, device: torch.device) -> Any:
     if precision == "float32":
         return nullcontext()
     if precision == "bf16":
+        if device.type == "cpu":
+            require_bf16()
         return torch.autocast(device.type, torch.bfloat16)
     raise ConfigError(f"precision must be 'float32' or 'bf16', got {precision!r}")

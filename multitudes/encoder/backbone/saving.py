@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.reading import quiet, read_encoder
-from multitudes.store.folders import on_disk
+from multitudes.store.foreign import on_disk
 from multitudes.store.state import State
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 """Multi-instance multi-label networks: labels of bags and of the instances in them [torch]."""
 
+import multitudes.deep  # noqa: F401  before torch
 from multitudes.errors import require
 
 require("torch", extra="deep")

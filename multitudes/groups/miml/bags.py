@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from multitudes.data.group_counts import GroupCounts
+from multitudes.data.groups import GroupCounts
 from multitudes.errors import DataError
 from multitudes.groups.candidates import checked_candidates
 from multitudes.types import FloatArray, IntArray, Sparse

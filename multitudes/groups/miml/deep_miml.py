@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from multitudes.data.group_counts import GroupCounts
+from multitudes.data.groups import GroupCounts
 from multitudes.errors import ConfigError, DataError, suggestion
 from multitudes.estimator import Estimator
 from multitudes.groups.miml.bags import (

@@ -9,7 +9,7 @@ from multitudes.deep.training import Batches, TrainingConfig, train
 
 N_INSTANCES, BATCH = 60, 8
 PER_EPOCH = 8  # the last batch is a smaller one
-SETTINGS = {"epochs": 3, "learning_rate": 1e-2, "device": "cpu", "precision": "float32"}
+SETTINGS = {"epochs": 3, "learning_rate": 1e-2, "device": "cpu"}
 
 
 class Model(nn.Module):

@@ -56,6 +56,13 @@ def test_precision(monkeypatch, name, device, bf16, expected):
     assert choose_precision(name, device) == expected
 
 
+def test_bf16_that_fails_on_this_cpu_is_refused(monkeypatch):
+    monkeypatch.setenv("MULTITUDES_BF16", "off")
+    with pytest.raises(ConfigError, match="precision='bf16' does not work on this CPU"):
+        choose_precision("bf16", CPU)
+    assert choose_precision("bf16", GPU) == "bf16"
+
+
 def test_half_precision_on_a_cpu_is_refused():
     with pytest.raises(ConfigError, match="precision='fp16' needs a GPU"):
         choose_precision("fp16", CPU)

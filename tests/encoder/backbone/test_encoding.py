@@ -8,6 +8,7 @@ pytest.importorskip("transformers")
 
 import torch
 
+from multitudes.encoder.backbone import encoding
 from multitudes.encoder.backbone.encoding import _BATCHES_ON_DEVICE, fastest_precision
 from multitudes.errors import ConfigError, ResourceError
 
@@ -58,8 +59,13 @@ def test_bfloat16_moves_embeddings_a_little(tiny_backbone, texts):
 
 def test_bfloat16_only_where_the_processor_knows_it(monkeypatch):
     device = torch.device("cpu")
-    for able, expected in ((True, "bf16"), (False, "float32")):
+    for able, works, expected in (
+        (True, True, "bf16"),
+        (True, False, "float32"),
+        (False, True, "float32"),
+    ):
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda able=able: able)
+        monkeypatch.setattr(encoding, "bf16_works", lambda works=works: works)
         assert fastest_precision(device) == expected
     assert fastest_precision(torch.device("meta")) == "float32"
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from multitudes.data.grouping import merge_labels, random_groups
+from multitudes.data.groups import merge_labels, random_groups
 
 N_LABELS = 4
 

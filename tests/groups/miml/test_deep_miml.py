@@ -273,9 +273,7 @@ def test_bad_settings_are_refused(problem, settings, message):
 
 
 def test_bad_features_are_refused(model):
-    with pytest.raises(
-        DataError, match="X has 3 features, but the model is expecting 6 features"
-    ):
+    with pytest.raises(DataError, match="X has 3 features, but the model is expecting 6 features"):
         model.predict(np.ones((1, 3)))
     with pytest.raises(DataError, match="X has 2 rows and groups has 1"):
         model.predict(np.ones((2, 6)), sp.csr_array(np.ones((1, 1))))
@@ -288,9 +286,7 @@ def test_bad_validation_is_refused(problem):
     data = (problem.X, problem.groups, problem.group_labels)
     with pytest.raises(DataError, match=r"validation must be \(X, groups, group_labels\)"):
         model.fit(*data, validation=data[:2])
-    with pytest.raises(
-        DataError, match="X has 5 features, but the model is expecting 6 features"
-    ):
+    with pytest.raises(DataError, match="X has 5 features, but the model is expecting 6 features"):
         model.fit(*data, validation=(problem.X[:, :5], *data[1:]))
     with pytest.raises(DataError, match="validation has 3 labels, the training data 4"):
         model.fit(*data, validation=(*data[:2], problem.group_labels[:, :3]))

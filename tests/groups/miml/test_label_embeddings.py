@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.data.grouping import merge_labels, random_groups
+from multitudes.data.groups import merge_labels, random_groups
 from multitudes.errors import ConfigError, DataError
 from multitudes.groups.embeddings import group_label_embeddings
 from multitudes.groups.miml.bags import Bags

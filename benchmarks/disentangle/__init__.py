@@ -1,0 +1,1 @@
+"""What label disentanglement gains, and costs."""

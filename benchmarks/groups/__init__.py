@@ -1,0 +1,1 @@
+"""What imputing the labels of groups gains and costs, and when it helps at all."""

@@ -1,0 +1,1 @@
+"""Tree models: speed, size, precision, growth, and where the time goes."""

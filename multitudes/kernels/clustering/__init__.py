@@ -1,0 +1,1 @@
+"""Put labels into clusters: their embeddings, k-means, overlapping assignment and senses."""

@@ -1,0 +1,1 @@
+"""Learn labels of instances from labels of groups."""

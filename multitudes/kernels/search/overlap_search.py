@@ -1,0 +1,368 @@
+"""The last level of a tree in which a label may live in several leaves.
+
+An instance may reach several copies of a label; their scores become one (mean, max or sum) before
+the top k is cut. Not every copy need be scored. What is known of a label's copies bounds its merged
+score from below: the mean, for one, is at least the sum of the copies scored so far over the number
+of copies in the beam. With T the k-th best of these bounds, a label whose best copy is below T (for
+sums: T over the largest number of copies) cannot be among the k best. So leaves are visited best
+first until they fall below that, and leaves further down only where they hold another copy of a
+label still in question. The result is the same as if all leaves of the beam had been scored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from multitudes.kernels.compiling import inner, prefetch
+from multitudes.kernels.lanes import LANES, fma, larger, less_equal, load, select, splat, store
+from multitudes.kernels.search.beam_search import (
+    FIRST_ROUND,
+    RAW,
+    add_up,
+    end_of_run,
+    fetch_instance,
+    insert,
+    map_chunk,
+    order_visits,
+    path_scores,
+)
+
+MEAN, MAX, SUM = 0, 1, 2  # how the scores of a label's copies become one
+
+# A bound is a logarithm of summed float32, and may come out a little above the scores it is made
+# of: some units of the last place, relative and absolute.
+ROUNDING = np.float32(2e-6)
+
+
+@inner
+def place_of(leaf, count, wanted):
+    """Where a leaf stands in a beam; -1 where it does not."""
+    for place in range(count):
+        if leaf[place] == wanted:
+            return place
+    return -1
+
+
+@inner
+def copies_in_beam(label, slot_start, slots, slot_leaf, leaf, count):
+    """How many of a label's leaves stand in a beam."""
+    found = 0
+    for s in range(slot_start[label], slot_start[label + 1]):
+        found += place_of(leaf, count, slot_leaf[slots[s]]) >= 0
+    return found
+
+
+@inner
+def raise_bound(ids, bounds, count, label, score, copies, merge):
+    """Enter a copy's score into the ranked bounds of labels; returns the new count.
+
+    A label that fell off the list before starts again from this copy alone: still a bound.
+    """
+    bound = score - np.float32(np.log(copies)) if merge == MEAN and copies > 1 else score
+    for at in range(count):
+        if ids[at] == label:
+            if merge == MAX:
+                if bound <= bounds[at]:
+                    return count
+            else:
+                high = max(bound, bounds[at])
+                low = min(bound, bounds[at])
+                bound = high + np.float32(np.log1p(np.exp(low - high)))
+            for later in range(at, count - 1):
+                ids[later] = ids[later + 1]
+                bounds[later] = bounds[later + 1]
+            count -= 1
+            break
+    return insert(ids, bounds, count, label, bound)
+
+
+@inner
+def merged_score(index, label, slot_start, slots, slot_leaf, leaf, count, room, kind, merge):
+    """The score of a label from all copies that its instance reached."""
+    level = index.level_start.size - 2
+    total = 0.0
+    best = -np.inf
+    reached = 0
+    for s in range(slot_start[label], slot_start[label + 1]):
+        place = place_of(leaf, count, slot_leaf[slots[s]])
+        if place >= 0:
+            g = index.level_start[level] + leaf[place]
+            score = np.float64(room[place, slots[s] - index.child_first[g]])
+            best = max(best, score)
+            total += score if kind == RAW else np.exp(score)
+            reached += 1
+    if reached == 1 or merge == MAX:
+        return np.float32(best)
+    if merge == MEAN:
+        total /= reached
+    if kind == RAW:
+        return np.float32(total)
+    return np.float32(np.log(total)) if total > 0.0 else np.float32(best)
+
+
+@inner
+def score_leaf(index, g, n_blocks, parent, kind, power, total, scratch, room):
+    """Write the path scores of a leaf's children (OUT float32 room), -inf where masked.
+
+    Returns the best, or -inf where all are masked.
+    """
+    none = splat(np.float32(-np.inf))
+    highest = none
+    for block in range(n_blocks):
+        at = index.block_first[g] + block
+        margin = fma(
+            load(total, block * LANES),
+            load(index.child_scale, at * LANES),
+            load(index.child_bias, at * LANES),
+        )
+        scored = path_scores(margin, parent, kind, power, scratch)
+        scored = select(index.block_mask[at], scored, none)
+        store(room, block * LANES, scored)
+        highest = larger(highest, scored)
+    store(scratch, 0, highest)
+    best = scratch[0]
+    for lane in range(1, LANES):
+        best = max(best, scratch[lane])
+    return best
+
+
+@inner
+def visit_leaves(
+    x_indptr, x_indices, x_data, first_instance,  # IN: the features of the block
+    index,  # IN SearchArrays
+    kind, power,  # IN: how a margin becomes a score
+    slack,  # IN float32: how far a copy may lie below the k-th bound and still matter
+    slot_start, slots, slot_leaf, merge,  # IN: as in `rank_overlapping`
+    leaf, leaf_score, leaf_count,  # IN int32, float32 (n, width), int64 (n,): the beams
+    visits, visit_instance, visit_place,  # IN: which of them to visit, by leaf
+    row_of, hit_row, hit_at, total, scratch,  # TMP
+    room,  # OUT float32 (n, width, stride): score of every child of every visited leaf
+    leaf_best,  # OUT float32 (n, width): the best of them
+    visited,  # OUT bool (n, width)
+    best_id, best_score, best_count,  # OUT (n, top_k): labels with the best bounds
+    bar,  # OUT float32 (n,): copies below cannot matter
+):  # fmt: skip
+    """Score the children of leaves and note the best copies of each instance."""
+    level = index.level_start.size - 2
+    at = 0
+    while at < visits:
+        until = end_of_run(leaf, visits, visit_instance, visit_place, at)
+        g = index.level_start[level] + leaf[visit_instance[at], visit_place[at]]
+        n_blocks = (index.child_count[g] + LANES - 1) // LANES
+        mapped = map_chunk(index, g, until - at, row_of)
+        for visit in range(at, until):
+            i = visit_instance[visit]
+            place = visit_place[visit]
+            if visit + 2 < until:
+                fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, visit)
+            if visit + 1 < until:
+                ahead = room[visit_instance[visit + 1], visit_place[visit + 1]]
+                for block in range(n_blocks):
+                    prefetch(ahead, block * LANES)
+            begin = x_indptr[first_instance + i]
+            end = x_indptr[first_instance + i + 1]
+            add_up(
+                index, g, n_blocks, mapped, row_of, x_indices, x_data, begin, end,
+                hit_row, hit_at, total,
+            )  # fmt: skip
+            own_room = room[i, place]
+            highest = score_leaf(
+                index, g, n_blocks, leaf_score[i, place], kind, power, total, scratch, own_room
+            )
+            leaf_best[i, place] = highest
+            visited[i, place] = True
+            if kind != RAW and (
+                best_count[i] < best_id.shape[1] or highest >= best_score[i, best_count[i] - 1]
+            ):
+                best_count[i] = note_best(
+                    index, g, n_blocks, own_room, slot_start, slots, slot_leaf, merge,
+                    leaf[i], leaf_count[i], best_id[i], best_score[i], best_count[i],
+                )  # fmt: skip
+            if best_count[i] == best_id.shape[1]:
+                worst = best_score[i, best_count[i] - 1]
+                bar[i] = worst - slack - ROUNDING * (np.float32(1.0) + abs(worst))
+        at = until
+
+
+@inner
+def note_best(
+    index, g, n_blocks, room, slot_start, slots, slot_leaf, merge, leaf, leaf_count,
+    ids, bounds, count,
+):  # fmt: skip
+    """Raise the bounds of a leaf's labels; returns the new count of the list."""
+    for block in range(n_blocks):
+        worst = bounds[count - 1] if count == ids.size else np.float32(-np.inf)
+        better = less_equal(splat(worst), load(room, block * LANES))
+        better &= index.block_mask[index.block_first[g] + block]
+        lane = 0
+        while better != 0:
+            if better & 1:
+                child = block * LANES + lane
+                label = index.slot_labels[index.child_first[g] + child]
+                copies = copies_in_beam(label, slot_start, slots, slot_leaf, leaf, leaf_count)
+                count = raise_bound(ids, bounds, count, label, room[child], copies, merge)
+            better >>= 1
+            lane += 1
+    return count
+
+
+@inner
+def find_candidates(index, leaf, count, visited, leaf_best, room, bar, seen, candidates):
+    """Labels of one instance with a copy at or above `bar`, each once; returns their number."""
+    level = index.level_start.size - 2
+    found = 0
+    for place in range(count):
+        if not visited[place] or leaf_best[place] < bar:
+            continue
+        g = index.level_start[level] + leaf[place]
+        for block in range((index.child_count[g] + LANES - 1) // LANES):
+            better = less_equal(splat(bar), load(room[place], block * LANES))
+            better &= index.block_mask[index.block_first[g] + block]
+            lane = 0
+            while better != 0:
+                if better & 1:
+                    label = index.slot_labels[index.child_first[g] + block * LANES + lane]
+                    if not seen[label]:
+                        seen[label] = True
+                        candidates[found] = label
+                        found += 1
+                better >>= 1
+                lane += 1
+    for c in range(found):
+        seen[candidates[c]] = False
+    return found
+
+
+@inner
+def note_wanted(label, slot_start, slots, slot_leaf, leaf, count, visited, wanted):
+    """Mark the places of a beam that hold a copy not scored yet; returns how many it marked."""
+    marked = 0
+    for s in range(slot_start[label], slot_start[label + 1]):
+        place = place_of(leaf, count, slot_leaf[slots[s]])
+        if place >= 0 and not visited[place] and wanted[place] == 0:
+            wanted[place] = 1
+            marked += 1
+    return marked
+
+
+@inner
+def write_best(
+    index, found, candidates, slot_start, slots, slot_leaf, leaf, count, room, kind, merge,
+    labels, scores,
+):  # fmt: skip
+    """Rank the candidates of one instance by their merged scores (OUT labels, scores)."""
+    kept = 0
+    for c in range(found):
+        score = merged_score(
+            index, candidates[c], slot_start, slots, slot_leaf, leaf, count, room, kind, merge
+        )
+        kept = insert(labels, scores, kept, candidates[c], score)
+    for place in range(kept, labels.size):
+        labels[place] = -1
+        scores[place] = -np.inf
+
+
+@njit(nogil=True, cache=True)
+def rank_overlapping(
+    x_indptr,  # IN int64 (n_instances + 1,)
+    x_indices,  # IN int32
+    x_data,  # IN float32
+    first_instance,  # IN: the block's first row of X
+    index,  # IN SearchArrays of the whole tree
+    slot_start,  # IN int64 (n_labels + 1,)
+    slots,  # IN int64: the slots of each label
+    slot_leaf,  # IN int32 (n_slots,)
+    slack,  # IN float32: for sums the log of the largest number of copies of a label, else 0
+    merge,  # IN: MEAN, MAX or SUM
+    kind,  # IN: HINGE, SIGMOID or RAW
+    power,  # IN
+    leaf,  # IN int32 (n, width): the beams, best first
+    leaf_score,  # IN float32 (n, width)
+    count,  # IN int64 (n,): leaves in each beam
+    row_of,  # TMP int32 (n_features,): -1, or a row of this index with the feature
+    seen,  # TMP bool (n_labels,): all False, and False again afterwards
+    room,  # TMP float32 (n, width, stride): stride holds the largest leaf's blocks
+    labels,  # OUT int32 (n, top_k)
+    scores,  # OUT float32 (n, top_k)
+):
+    """Rank the labels in the leaves of each beam, copies of a label as one."""
+    n, width = leaf.shape
+    top_k = labels.shape[1]
+    visit_instance = np.empty(n * width, np.int64)
+    visit_place = np.empty(n * width, np.int64)
+    visited = np.empty((n, width), np.bool_)
+    leaf_best = np.empty((n, width), np.float32)
+    wanted = np.empty((n, width), np.float32)  # 1 or 0: scores that `order_visits` can read
+    best_id = np.empty((n, top_k), np.int32)
+    best_score = np.empty((n, top_k), np.float32)
+    best_count = np.empty(n, np.int64)
+    bar = np.empty(n, np.float32)
+    longest = 0
+    for i in range(n):
+        best_count[i] = 0
+        bar[i] = -np.inf
+        longest = max(longest, x_indptr[first_instance + i + 1] - x_indptr[first_instance + i])
+        for place in range(width):
+            visited[i, place] = False
+            wanted[i, place] = 0
+    hit_row = np.empty(longest + 1, np.int64)
+    hit_at = np.empty(longest + 1, np.int64)
+    total = np.empty(index.largest_chunk * LANES, np.float32)
+    scratch = np.empty(LANES, np.float32)
+    ends = np.empty(index.child_count.size + 1 if n > 1 else 0, np.int64)
+    candidates = np.empty(width * room.shape[2], np.int32)
+    n_leaves = index.level_start[-1] - index.level_start[-2]
+    from_place = np.int64(0)
+    while from_place < width:
+        # Two rounds: more would save few visits, and each reads all leaves again.
+        to_place = min(width, FIRST_ROUND) if from_place == 0 else width
+        visits = order_visits(
+            leaf, leaf_score, count, from_place, to_place, bar, ends, n_leaves,
+            visit_instance, visit_place,
+        )  # fmt: skip
+        visit_leaves(
+            x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
+            slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
+            visit_instance, visit_place,
+            row_of, hit_row, hit_at, total, scratch, room, leaf_best, visited,
+            best_id, best_score, best_count, bar,
+        )  # fmt: skip
+        from_place = to_place
+    unfinished = np.empty(n, np.bool_)
+    for i in range(n):
+        found = find_candidates(
+            index, leaf[i], count[i], visited[i], leaf_best[i], room[i], bar[i], seen, candidates
+        )
+        missing = 0
+        for c in range(found):
+            missing += note_wanted(
+                candidates[c], slot_start, slots, slot_leaf, leaf[i], count[i], visited[i],
+                wanted[i],
+            )  # fmt: skip
+        unfinished[i] = missing > 0
+        if missing == 0:
+            write_best(
+                index, found, candidates, slot_start, slots, slot_leaf, leaf[i], count[i], room[i],
+                kind, merge, labels[i], scores[i],
+            )  # fmt: skip
+    visits = order_visits(
+        leaf, wanted, count, np.int64(0), width, np.ones(n, np.float32), ends, n_leaves,
+        visit_instance, visit_place,
+    )  # fmt: skip
+    visit_leaves(
+        x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
+        slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
+        visit_instance, visit_place, row_of, hit_row, hit_at, total, scratch, room, leaf_best,
+        visited, best_id, best_score, best_count, bar,
+    )  # fmt: skip
+    for i in range(n):
+        if unfinished[i]:
+            found = find_candidates(
+                index, leaf[i], count[i], visited[i], leaf_best[i], room[i], bar[i], seen,
+                candidates,
+            )  # fmt: skip
+            write_best(
+                index, found, candidates, slot_start, slots, slot_leaf, leaf[i], count[i], room[i],
+                kind, merge, labels[i], scores[i],
+            )  # fmt: skip

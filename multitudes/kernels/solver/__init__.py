@@ -1,0 +1,1 @@
+"""Train the rankers of one cluster."""

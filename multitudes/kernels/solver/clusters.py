@@ -1,0 +1,124 @@
+"""One cluster before and after the solver: its instances as rows, its weights as a chunk.
+
+`prepare_rows` copies or points at the instances that the cluster's children share. Afterwards
+`count_kept` and `fill_kept` write the weights worth keeping as sparse rows, one per feature.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numba import njit
+
+from multitudes.kernels.compiling import inner
+from multitudes.kernels.lanes import larger, less, load, splat
+from multitudes.kernels.solver.dual_descent import forget, gather
+
+
+class Scratch(NamedTuple):
+    """Buffers that one thread reuses from cluster to cluster."""
+
+    local_of: Any  # int32 (n_features,), all -1
+    feature_of: Any  # int32 (n_features,)
+    local: Any  # int32 (values of the largest gathered cluster,)
+    value: Any  # float32 (same,)
+
+
+@njit(nogil=True, cache=True)
+def prepare_rows(
+    x_indptr,  # IN int64 (n_instances + 1,)
+    x_indices,  # IN int32
+    x_data,  # IN float32
+    x_square,  # IN float32 (n_instances,): |x|^2 plus that of the constant feature
+    weight,  # IN float32 (n_instances,)
+    rows,  # IN int32 (n_rows,): the cluster's instances
+    gathered,  # IN bool: copy the rows and renumber their features, or read them in place
+    local_of,  # TMP int32 (n_features,): all -1, and -1 again afterwards
+    feature_of,  # OUT int32 (n_features,): global id of each local feature
+    local,  # OUT int32: local feature of each value, where gathered
+    value,  # OUT float32, where gathered
+    begin,  # OUT int64 (n_rows,): where each row's values begin
+    finish,  # OUT int64 (n_rows,): and where they end
+    square,  # OUT float32 (n_rows,)
+    own_weight,  # OUT float32 (n_rows,)
+):
+    """Returns the number of local features."""
+    for r in range(rows.size):
+        square[r] = x_square[rows[r]]
+        own_weight[r] = weight[rows[r]]
+    if gathered:
+        n_local = gather(
+            x_indptr, x_indices, x_data, rows, local_of, feature_of, begin, finish, local, value
+        )
+        forget(local_of, feature_of, n_local)
+        return n_local
+    for r in range(rows.size):
+        begin[r] = x_indptr[rows[r]]
+        finish[r] = x_indptr[rows[r] + 1]
+    for f in range(feature_of.size):
+        feature_of[f] = f
+    return feature_of.size
+
+
+@inner
+def kept_lanes(w, block, f, cut, lanes):
+    """Mask of the lanes of a block whose weight of feature f is larger than their cut."""
+    value = load(w[block], f * len(lanes), lanes)
+    limit = load(cut, block * len(lanes), lanes)
+    return less(limit, larger(value, splat(0.0, lanes) - value))
+
+
+@njit(nogil=True, cache=True)
+def count_kept(
+    w,  # IN float32 (n_blocks, (n_local + 1) * 16)
+    n_local,  # IN
+    cut,  # IN float32 (n_blocks * 16,): weights with |w| <= cut are dropped
+    lanes,  # IN: WIDE or NARROW; wherever 16 is said above, it is this many
+):
+    """(rows, entries) that `fill_kept` will write."""
+    rows = 0
+    entries = 0
+    for f in range(n_local):
+        before = entries
+        for block in range(w.shape[0]):
+            mask = kept_lanes(w, block, f, cut, lanes)
+            while mask != 0:
+                mask &= mask - 1
+                entries += 1
+        rows += entries > before
+    return rows, entries
+
+
+@njit(nogil=True, cache=True)
+def fill_kept(
+    w,  # IN float32 (n_blocks, (n_local + 1) * 16)
+    order,  # IN int64 (n_local,): local features by ascending global id
+    feature_of,  # IN int32: global id of a local feature
+    cut,  # IN float32 (n_blocks * 16,); infinite where there is no child
+    first_child,  # IN: the chunk's child that lane 0 of w[0] is
+    row_feature,  # OUT int32 (rows,)
+    row_entry,  # OUT int64 (rows + 1,): where each row's entries begin
+    entry_child,  # OUT int32 (entries,): child within the chunk
+    entry_value,  # OUT float32 (entries,)
+    lanes,  # IN: as in `count_kept`
+):
+    """Write the kept weights of a chunk, rows by ascending feature, entries by child."""
+    row = 0
+    entry = 0
+    for f in order:
+        begin = entry
+        for block in range(w.shape[0]):
+            mask = kept_lanes(w, block, f, cut, lanes)
+            lane = 0
+            while mask != 0:
+                if mask & 1:
+                    entry_child[entry] = first_child + block * len(lanes) + lane
+                    entry_value[entry] = w[block, f * len(lanes) + lane]
+                    entry += 1
+                mask >>= 1
+                lane += 1
+        if entry > begin:
+            row_feature[row] = feature_of[f]
+            row_entry[row] = begin
+            row += 1
+    row_entry[row] = entry

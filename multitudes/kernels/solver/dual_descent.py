@@ -1,0 +1,233 @@
+"""Train the sibling labels of one cluster together, by dual coordinate descent.
+
+Each label k of a cluster is a binary problem over the same instances i,
+
+    min_w  1/2 |w|^2 + sum_i C_ik loss(y_ik (w . x_i + bias w_b)),    y_ik = +1 or -1,
+
+with the squared hinge or the hinge. Its dual has one variable per instance, and coordinate descent
+(Hsieh et al., ICML 2008) reads an instance, computes its margin, and moves one variable. Here the
+siblings move in step, 16 lanes at a time (`multitudes.kernels.lanes`): an instance is read once per
+epoch for all of them. A lane stops moving once its own projected gradients span less than
+`epsilon`, so a label's result does not depend on how long its siblings take.
+
+Memory: the caller owns all buffers; IN is read, OUT is written, TMP is scratch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from multitudes.kernels.compiling import inner, prefetch
+from multitudes.kernels.lanes import (
+    fma,
+    larger,
+    less,
+    less_equal,
+    load,
+    select,
+    smaller,
+    splat,
+    store,
+)
+
+HUGE = np.float32(3.0e38)
+
+# A projected gradient below this share of the tolerance is left alone: the step would change
+# nothing that matters, and costs a second pass over the row.
+SMALL_STEP = np.float32(0.25)
+# Weights from which they outgrow the caches next to the core, so that fetching the next row's
+# beforehand pays.
+PREFETCH_FROM = 1 << 19
+
+
+@njit(nogil=True, cache=True)
+def next_random(state):
+    """xorshift64*: one step of a small, fast, seedable generator."""
+    state ^= state >> np.uint64(12)
+    state ^= state << np.uint64(25)
+    state ^= state >> np.uint64(27)
+    return state
+
+
+@njit(nogil=True, cache=True)
+def shuffle(order, count, state):
+    """Fisher-Yates over order[:count] (OUT int32); returns the generator's new state."""
+    for j in range(count - 1, 0, -1):
+        state = next_random(state)
+        draw = (state * np.uint64(2685821657736338717)) >> np.uint64(32)
+        other = np.int64((draw * np.uint64(j + 1)) >> np.uint64(32))
+        kept = order[j]
+        order[j] = order[other]
+        order[other] = kept
+    return state
+
+
+@njit(nogil=True, cache=True)
+def gather(
+    x_indptr,  # IN int64 (n_instances + 1,)
+    x_indices,  # IN int32
+    x_data,  # IN float32
+    rows,  # IN int32 (n_rows,): the cluster's instances
+    local_of,  # TMP int32 (n_features,): all -1, and -1 again after `forget`
+    feature_of,  # OUT int32: global id of each local feature
+    begin,  # OUT int64 (n_rows,): where each row's entries begin
+    finish,  # OUT int64 (n_rows,): and where they end
+    local,  # OUT int32: local feature of each entry
+    value,  # OUT float32
+):
+    """Copy the rows of one cluster with features renumbered 0, 1, ...; returns their number."""
+    n_local = 0
+    at = 0
+    for r in range(rows.size):
+        begin[r] = at
+        i = rows[r]
+        for t in range(x_indptr[i], x_indptr[i + 1]):
+            feature = x_indices[t]
+            own = local_of[feature]
+            if own < 0:
+                own = n_local
+                local_of[feature] = own
+                feature_of[own] = feature
+                n_local += 1
+            local[at] = own
+            value[at] = x_data[t]
+            at += 1
+        finish[r] = at
+    return n_local
+
+
+@njit(nogil=True, cache=True)
+def forget(local_of, feature_of, n_local):
+    """Make `local_of` all -1 again by touching only what `gather` touched."""
+    for own in range(n_local):
+        local_of[feature_of[own]] = -1
+
+
+@njit(nogil=True, cache=True)
+def positives(
+    y_indptr,  # IN int64 (n_instances + 1,)
+    y_indices,  # IN int32, sorted within a row: children at this level
+    rows,  # IN int32 (n_rows,)
+    first,  # IN: first child of the block
+    count,  # IN: number of children in the block, at most 16
+    mask,  # OUT int32 (n_rows,): bit k is set where child first + k is positive
+):
+    """Which of up to 16 consecutive children each row carries."""
+    for r in range(rows.size):
+        i = rows[r]
+        low = y_indptr[i]
+        high = y_indptr[i + 1]
+        while low < high:
+            middle = (low + high) >> 1
+            if y_indices[middle] < first:
+                low = middle + 1
+            else:
+                high = middle
+        bits = np.int32(0)
+        while low < y_indptr[i + 1] and y_indices[low] < first + count:
+            bits |= np.int32(1) << np.int32(y_indices[low] - first)
+            low += 1
+        mask[r] = bits
+
+
+@inner
+def fetch_row(following, second, begin, finish, local, value, w, alpha, width):
+    """Fetch the weights that the following row will need, and the second row itself."""
+    for t in range(begin[following], finish[following]):
+        prefetch(w, width * np.int64(local[t]))
+    prefetch(alpha, width * np.int64(following))
+    for t in range(begin[second], finish[second], 16):
+        prefetch(local, t)
+        prefetch(value, t)
+
+
+@njit(nogil=True, cache=True)
+def solve_lanes(
+    begin,  # IN int64 (n_rows,): where each row's entries begin
+    finish,  # IN int64 (n_rows,)
+    local,  # IN int32: local feature of each entry
+    value,  # IN float32
+    square,  # IN float32 (n_rows,): |x|^2 + bias^2
+    weight,  # IN float32 (n_rows,): instance weights, all > 0
+    mask,  # IN int32 (n_rows,): positives
+    cost_positive,  # IN float32 (16,): C of each lane's positives
+    cost_negative,  # IN float32 (16,)
+    squared,  # IN bool: squared hinge, else hinge
+    bias,  # IN float32: value of the constant feature; 0 for none
+    epsilon,  # IN float32
+    max_epochs,  # IN int
+    live,  # IN int32: mask of the lanes that hold a label
+    state,  # IN uint64: seed, not 0
+    n_local,  # IN int: number of features; the constant one is number n_local
+    w,  # OUT float32 ((n_local + 1) * 16,), zero at the start
+    alpha,  # TMP float32 (n_rows * 16,), zero at the start
+    order,  # TMP int32 (n_rows,)
+    lanes,  # IN: WIDE or NARROW; wherever 16 is said above, it is this many
+):
+    """Minimize 16 sibling problems over the same rows; returns the number of epochs."""
+    width = len(lanes)
+    n_rows = mask.size
+    zero = splat(np.float32(0.0), lanes)
+    one = splat(np.float32(1.0), lanes)
+    minus = splat(np.float32(-1.0), lanes)
+    huge = splat(HUGE, lanes)
+    small = splat(SMALL_STEP * epsilon, lanes)
+    tolerance = splat(epsilon, lanes)
+    biases = splat(bias, lanes)
+    cost_yes = load(cost_positive, 0, lanes)
+    cost_no = load(cost_negative, 0, lanes)
+    half = splat(np.float32(0.5), lanes)
+    constant = n_local * width
+    for r in range(n_rows):
+        order[r] = r
+    epoch = 0
+    while epoch < max_epochs and live != 0:
+        epoch += 1
+        state = shuffle(order, n_rows, state)
+        highest = zero - huge
+        lowest = huge
+        for j in range(n_rows):
+            r = order[j]
+            if n_local * width >= PREFETCH_FROM and j + 2 < n_rows:
+                fetch_row(order[j + 1], order[j + 2], begin, finish, local, value, w, alpha, width)
+            first = begin[r]
+            last = finish[r]
+            even = biases * load(w, constant, lanes)
+            odd = zero
+            t = first
+            while t + 1 < last:
+                even = fma(splat(value[t], lanes), load(w, width * np.int64(local[t]), lanes), even)
+                odd = fma(
+                    splat(value[t + 1], lanes), load(w, width * np.int64(local[t + 1]), lanes), odd
+                )
+                t += 2
+            if t < last:
+                even = fma(splat(value[t], lanes), load(w, width * np.int64(local[t]), lanes), even)
+            y = select(mask[r], one, minus)
+            cost = select(mask[r], cost_yes, cost_no) * splat(weight[r], lanes)
+            if squared:
+                ridge = half / cost
+                upper = huge
+            else:
+                ridge = zero
+                upper = cost
+            own = load(alpha, width * np.int64(r), lanes)
+            gradient = fma(own, ridge, y * (even + odd) - one)
+            projected = select(less_equal(own, zero), smaller(gradient, zero), gradient)
+            projected = select(less_equal(upper, own), larger(gradient, zero), projected)
+            highest = larger(highest, projected)
+            lowest = smaller(lowest, projected)
+            moving = live & (less(small, projected) | less(projected, zero - small))
+            if moving != 0:
+                curvature = splat(square[r], lanes) + ridge
+                moved = smaller(larger(own - gradient / curvature, zero), upper)
+                moved = select(moving, moved, own)
+                store(alpha, width * np.int64(r), moved)
+                step = (moved - own) * y
+                store(w, constant, fma(biases, step, load(w, constant, lanes)))
+                for t in range(first, last):
+                    at = width * np.int64(local[t])
+                    store(w, at, fma(splat(value[t], lanes), step, load(w, at, lanes)))
+        live &= less(tolerance, highest - lowest)
+    return epoch

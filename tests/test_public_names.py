@@ -1,0 +1,90 @@
+"""What is public: names in `__all__` of the package and its first-level packages, and no others."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import multitudes
+
+ROOT = Path(__file__).resolve().parents[1]
+PUBLIC = (
+    "data", "deep", "disentangle", "encoder", "engine", "errors", "features", "groups", "labels",
+    "linear", "metrics", "scores", "seq2set", "server", "store", "tagger", "types",
+)  # fmt: skip
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def test_the_three_lists_of_the_front_door_agree():
+    tree = ast.parse(Path(multitudes.__file__).read_text(encoding="utf-8"))
+    (typed,) = (n for n in tree.body if isinstance(n, ast.If) and isinstance(n.test, ast.Name))
+    imports = [node for node in typed.body if isinstance(node, ast.ImportFrom)]
+    homes = {alias.asname: node.module for node in imports for alias in node.names}
+    assert homes == multitudes._HOMES
+    assert {*homes, "__version__"} == set(multitudes.__all__)
+    assert set(dir(multitudes)) == set(multitudes.__all__)
+
+
+def test_the_front_door_shows_what_first_level_packages_export():
+    for name, home in multitudes._HOMES.items():
+        assert re.fullmatch(r"multitudes\.\w+", home), name
+        assert name in importlib.import_module(home).__all__
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_every_public_name_is_there_and_documented(package):
+    module = importlib.import_module(f"multitudes.{package}")
+    assert module.__all__
+    for name in module.__all__:
+        value = getattr(module, name)
+        if callable(value):
+            assert value.__doc__, name
+
+
+def test_every_package_is_public_or_known_to_be_private():
+    folders = {p.parent.name for p in (ROOT / "multitudes").glob("*/__init__.py")}
+    assert folders - set(PUBLIC) == PRIVATE
+    assert all((ROOT / "multitudes" / f"{name}.py").is_file() for name in set(PUBLIC) - folders)
+
+
+PRIVATE = {"cli", "kernels"}
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_an_unknown_name_is_an_attribute_error(package):
+    module = importlib.import_module(f"multitudes.{package}")
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        module.Nothing  # noqa: B018
+
+
+def imported(page: Path) -> list[tuple[str, str]]:
+    """(module, name) of each import of ours in the code blocks of a page."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    blocks += re.findall(r"(?:^ {4}.*\n)+", text, flags=re.MULTILINE)
+    found = re.findall(
+        r"^\s*from (multitudes[\w.]*) import (.+)$", "\n".join(blocks), flags=re.MULTILINE
+    )
+    assert "import multitudes." not in text, "import names, not modules"
+    return [(module, name.strip()) for module, names in found for name in names.split(",")]
+
+
+def test_pages_import_public_names_only():
+    found = {(page.name, *pair) for page in PAGES for pair in imported(page)}
+    assert len(found) > 30
+    for page, module, name in sorted(found):
+        assert module.count(".") <= 1, f"{page} imports {name} from {module}"
+        name = name.partition(" as ")[0]
+        assert name in importlib.import_module(module).__all__, f"{page}: {module}.{name}"
+
+
+def test_pages_name_no_deeper_module():
+    """In running text neither; ``multitudes.data.Dataset`` is a name, not a module."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for package, name in re.findall(r"`multitudes\.([a-z_]\w*)\.(\w+)", text):
+            assert name in importlib.import_module(f"multitudes.{package}").__all__, page
