@@ -75,7 +75,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             1 where an instance has a label.
         """
         found: Predictions = self.predict(X, top_k=1)
-        return self._precision(found, y)
+        return self._precision_at_1(found, y)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether the model has learned something, as scikit-learn asks for it."""
@@ -92,7 +92,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         )
         return tags
 
-    def _precision(self, found: Predictions, y: Sparse) -> float:
+    def _precision_at_1(self, found: Predictions, y: Sparse) -> float:
         """Return the precision at 1 of predictions, given the true labels."""
         Y = label_matrix(y, n_instances=len(found), n_labels=found.n_labels)
         return precision_at_k(found, Y, k=1)

@@ -202,7 +202,7 @@ class DeepMIML(Estimator):
 
     def score(self, X: Any, y: Sparse, groups: Any = None) -> float:
         """Return the precision at 1 on single instances, or on groups with their labels as y."""
-        return self._precision(self.predict(X, groups, top_k=1), y)
+        return self._precision_at_1(self.predict(X, groups, top_k=1), y)
 
     def to_state(self) -> State:
         """Settings, history and weights; the device is chosen again on load."""
