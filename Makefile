@@ -1,7 +1,12 @@
 # Two commands set everything up:  make demo  (core only)  and  make test  (everything).
 PYTHON ?= python3
 VENV   := .venv
+ifeq ($(OS),Windows_NT)
+BIN    := $(VENV)/Scripts
+EXE    := .exe
+else
 BIN    := $(VENV)/bin
+endif
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Unpinned, torch brings gigabytes of CUDA libraries; tests run on the CPU.
 TORCH  ?= torch==2.13.0
@@ -9,17 +14,17 @@ PEERS  ?= pecos omikuji napkinxc
 
 .PHONY: demo test lint docs peers clean
 
-$(BIN)/python:
+$(BIN)/python$(EXE):
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "multitudes needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: pyproject.toml | $(BIN)/python
+$(VENV)/.core: pyproject.toml | $(BIN)/python$(EXE)
 	$(PIP) --editable .
 	touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
+$(VENV)/.dev: pyproject.toml | $(BIN)/python$(EXE)
 	$(PIP) $(TORCH)
-	$(PIP) --editable '.[deep,minilm,serve,ray,plot,parquet,dev]'
+	$(PIP) --editable '.[deep,minilm,serve,ray,parquet,dev]'
 	touch $@ $(VENV)/.core
 
 demo: $(VENV)/.core

@@ -74,7 +74,7 @@ def run():
     global turn
     turn += 1
     chain = Indexer.gen(
-        rows, indexer_type="hierarchicalkmeans", seed=turn, threads=n_jobs, **settings
+        rows, indexer_type="hierarchicalkmeans", random_state=turn, threads=n_jobs, **settings
     )
     return chain[-1].tocsr().indices
 """

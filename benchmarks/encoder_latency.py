@@ -77,8 +77,8 @@ def ways(n_labels: int) -> dict[str, Way]:
     """Ours in both precisions, Prime's prediction, and the library the encoder comes from."""
     from sentence_transformers import SentenceTransformer
 
-    from multitudes.encoder.backbone.backbone_config import BackboneConfig
     from multitudes.encoder.backbone.loading import load_backbone, minilm_folder
+    from multitudes.encoder.backbone.model import BackboneConfig
 
     backbone = load_backbone(BackboneConfig(name="minilm", max_length=32))
     exact, fast = backbone.frozen("float32"), backbone.frozen("bf16")

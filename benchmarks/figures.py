@@ -22,7 +22,7 @@ def explain(figure: Any, axes: Any, title: str | None) -> None:
 
 def panels_for(sets: dict[str, Any]) -> tuple[Any, list[Any]]:
     """A figure with a panel for each data set, side by side."""
-    require("matplotlib", extra="plot")
+    require("matplotlib", extra="dev")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(1.6 + 3.0 * len(sets), 3.0), layout="constrained")

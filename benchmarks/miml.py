@@ -276,7 +276,7 @@ def gain(numbers: dict[str, Any], key: str) -> str:
 
 def draw(folder: Path) -> Path:
     """Embeddings of the ten digits from bags of 4 and of 50, above the true class means."""
-    require("matplotlib", extra="plot")
+    require("matplotlib", extra="dev")
     from matplotlib.figure import Figure
 
     rows: dict[str, FloatArray] = {}
@@ -326,7 +326,7 @@ def main() -> None:
     torch.set_num_threads(1)
     try:
         if given.figures is not None:
-            require("matplotlib", extra="plot")  # not after minutes of work
+            require("matplotlib", extra="dev")  # not after minutes of work
         results = {one.name: summary(study(one, plan)) for one in plan.settings}
     except MultitudesError as error:
         sys.exit(str(error))

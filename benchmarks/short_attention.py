@@ -17,9 +17,8 @@ import numpy as np
 import torch
 
 from benchmarks.report import show
-from multitudes.deep.ops.short_attention import short_attention
-from multitudes.deep.texts.tokens import TILES
-from multitudes.encoder.packed.packed_bert import Shape, padded_attention
+from multitudes.deep.ops.short_attention import padded_attention, text_attention
+from multitudes.deep.texts.tokens import TokenRows, pack
 
 HEADS, HEAD_SIZE, DROPOUT = 12, 32, 0.1
 
@@ -42,20 +41,13 @@ def measured(longest: int, given: argparse.Namespace) -> dict[str, float]:
     lengths = rng.integers(longest // 2, longest + 1, given.texts)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     n_tokens = int(offsets[-1])
-    texts = np.repeat(np.arange(given.texts), lengths)
-    positions = np.arange(n_tokens) - offsets[texts]
+    packed = pack(TokenRows(np.ones(n_tokens, np.int32), offsets), device="cuda")
     on_card: Any = {"device": "cuda", "dtype": torch.bfloat16}
     qkv = torch.randn(n_tokens, 3, HEADS, HEAD_SIZE, **on_card).requires_grad_()
-    ends = torch.from_numpy(offsets).to("cuda", torch.int32)
-    places = [torch.from_numpy(array).cuda() for array in (texts, positions)]
-    tiles = np.searchsorted(TILES, lengths)
-    by_length = torch.from_numpy(np.argsort(tiles, kind="stable")).to("cuda", torch.int32)
-    counts = np.bincount(tiles, minlength=len(TILES)).tolist()
-    seeds = torch.zeros(1, dtype=torch.int64, device="cuda")
-    shape = Shape(HEADS, 1e-12, 0.0, DROPOUT, longest, in_triton=False)
+    seed = torch.zeros(1, dtype=torch.int64, device="cuda")
     ways = {
-        "ours": lambda: short_attention(qkv, ends, by_length, seeds, counts, DROPOUT),
-        "padded": lambda: padded_attention(qkv, given.texts, *places, shape),
+        "ours": lambda: text_attention(qkv, packed, seed=seed, dropout=DROPOUT),
+        "padded": lambda: padded_attention(qkv, packed, dropout=DROPOUT),
     }
     times = {name: milliseconds(run, qkv, given.rounds) for name, run in ways.items()}
     forward = {

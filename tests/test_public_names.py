@@ -7,6 +7,7 @@ import importlib
 import re
 from pathlib import Path
 
+import griffe
 import pytest
 
 import multitudes
@@ -88,3 +89,41 @@ def test_pages_name_no_deeper_module():
         text = page.read_text(encoding="utf-8")
         for package, name in re.findall(r"`multitudes\.([a-z_]\w*)\.(\w+)", text):
             assert name in importlib.import_module(f"multitudes.{package}").__all__, page
+
+
+@pytest.fixture(scope="module")
+def documented() -> griffe.Module:
+    """The package as mkdocstrings reads it."""
+    module = griffe.load("multitudes", search_paths=[str(ROOT)])
+    assert isinstance(module, griffe.Module)
+    return module
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_the_reference_has_every_public_name(package, documented):
+    page = (ROOT / "docs" / "reference" / f"{package}.md").read_text(encoding="utf-8")
+    assert f"::: multitudes.{package}\n" in page
+    members = documented[package].members
+    missing = [
+        name
+        for name in importlib.import_module(f"multitudes.{package}").__all__
+        if name not in members or not members[name].has_docstring
+    ]
+    assert missing == [], "a name without a docstring is left out of the reference"
+
+
+def test_the_reference_has_the_front_door():
+    page = (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\[`(\w+)`\](?:\[([\w.]+)\]|\((\w+)\.md\))", page)
+    homes = {
+        name: target.rpartition(".")[0] or f"multitudes.{file}" for name, target, file in linked
+    }
+    assert homes == multitudes._HOMES
+    assert "multitudes.__version__" in page
+
+
+def test_the_reference_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = {path.stem for path in (ROOT / "docs" / "reference").glob("*.md")}
+    assert pages == {*PUBLIC, "index"}
+    assert [name for name in pages if f"reference/{name}.md" not in navigation] == []

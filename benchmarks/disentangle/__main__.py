@@ -222,7 +222,7 @@ def main() -> None:
     results: dict[str, Any] = {"n_threads": given.threads, "sets": {}}
     try:
         if given.figures is not None:
-            require("matplotlib", extra="plot")  # not after ten minutes of work
+            require("matplotlib", extra="dev")  # not after ten minutes of work
         for source in given.data:
             results["sets"][source.name] = measure(source, plan)
             show_result(source.name, results["sets"][source.name])

@@ -243,7 +243,7 @@ def main() -> None:
     sets: dict[str, Any] = {}
     try:
         if given.figures is not None:
-            require("matplotlib", extra="plot")  # not after ten minutes of work
+            require("matplotlib", extra="dev")  # not after ten minutes of work
         for source in given.data:
             sets[source.name] = measure(source, plan)
             show_result(source.name, sets[source.name])

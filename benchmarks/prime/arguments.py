@@ -11,7 +11,7 @@ from benchmarks.machine import describe
 from benchmarks.prime.contestants import contestant
 from benchmarks.prime.problem import FILE, Problem, prepare
 from multitudes.deep.training import TrainingConfig
-from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.model import BackboneConfig
 from multitudes.encoder.prime import Prime
 
 NOT_SETTINGS = ("out", "data", "save")

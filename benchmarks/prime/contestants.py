@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from multitudes.deep.training import TrainingConfig
-from multitudes.encoder.backbone.backbone_config import BackboneConfig
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.backbone.model import BackboneConfig
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.presets import prime_preset
 from multitudes.encoder.prime import Prime
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
+from multitudes.encoder.prototypes.network import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 
 TABLE_2 = ("dpr", "ngame", "dexa", "prime-lite", "prime")

@@ -6,7 +6,6 @@ import copy
 import shutil
 from pathlib import Path
 
-from multitudes.encoder.backbone.saving import write_encoder
 from multitudes.encoder.prime import Prime
 
 LARGEST = 15 * 10**6  # bytes of a file
@@ -20,7 +19,7 @@ def save_encoder(model: Prime, folder: Path) -> None:
     folder.mkdir(parents=True)
     backbone = copy.deepcopy(model.network_.backbone).cpu()
     backbone.model.half()
-    write_encoder(backbone, folder)
+    backbone.write_folder(folder)
     for path in list(folder.rglob("*")):
         if path.is_file() and path.stat().st_size > LARGEST:
             split(path)

@@ -100,8 +100,8 @@ def prepare(source: Path, *, max_length: int, label_max_length: int = 32) -> Pro
     """Read a data set's folder and tokenize it."""
     # Here: a machine that is given prepared data needs no readers.
     from multitudes.data import ReadOptions, read_dataset
-    from multitudes.encoder.backbone.backbone_config import BackboneConfig
     from multitudes.encoder.backbone.loading import load_backbone
+    from multitudes.encoder.backbone.model import BackboneConfig
 
     train = read_dataset(source, options=ReadOptions(split="trn"))
     test = read_dataset(source, labels=train, options=ReadOptions(split="tst"))

@@ -26,9 +26,9 @@ from benchmarks.prime.hold_out import HoldOut, hold_out
 from benchmarks.prime.problem import Problem
 from benchmarks.report import show
 from multitudes import progress
-from multitudes.deep.training import choose_device
+from multitudes.deep.devices import choose_device
+from multitudes.encoder.backbone.embedding import embed
 from multitudes.encoder.backbone.loading import load_backbone
-from multitudes.encoder.fitting import embed
 from multitudes.encoder.prime import Prime
 from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.metrics import evaluate

@@ -25,9 +25,9 @@ from benchmarks.prime.folder_in_parts import whole_folder
 from benchmarks.report import show
 from multitudes import progress
 from multitudes.data import Dataset, ReadOptions, read_dataset
-from multitudes.encoder.backbone.backbone_config import BackboneConfig
-from multitudes.encoder.backbone.encoding import fastest_precision
+from multitudes.deep.devices import fastest_precision
 from multitudes.encoder.backbone.loading import load_backbone
+from multitudes.encoder.backbone.model import BackboneConfig
 from multitudes.features import TfidfFeatures
 from multitudes.linear import XRLinear
 from multitudes.metrics import evaluate, inverse_propensity

@@ -24,8 +24,7 @@ from benchmarks.seq2set.measure import train_and_measure
 from benchmarks.seq2set.problem import FILE, Problem, prepare
 from benchmarks.seq2set.tables import summary, tables
 from multitudes import progress
-from multitudes.seq2set.training_config import Seq2SetTraining
-from multitudes.seq2set.words.words_config import WordsConfig
+from multitudes.seq2set import Seq2SetTraining, WordsConfig
 
 
 def main() -> None:

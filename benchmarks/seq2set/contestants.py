@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.prime.contestants import apply, json_value
-from multitudes.seq2set.generation.decoding_config import DecodingConfig
-from multitudes.seq2set.losses.loss_config import SetLossConfig
-from multitudes.seq2set.network.network_config import NetworkConfig
-from multitudes.seq2set.otseq2set import OTSeq2Set
-from multitudes.seq2set.presets import seq2set_preset
-from multitudes.seq2set.training_config import Seq2SetTraining
-from multitudes.seq2set.words.word_batches import BatchConfig
-from multitudes.seq2set.words.words_config import WordsConfig
+from multitudes.seq2set import (
+    BatchConfig,
+    DecodingConfig,
+    OTSeq2Set,
+    Seq2SetTraining,
+    WordsConfig,
+    seq2set_preset,
+)
 
 SEQUENCES = ["seq2seq", "mlc2seq", "sgm", "seq2seq+lc"]
 ABLATIONS = ["bm", "bm+lc", "bm+ot", "otseq2set"]
@@ -50,8 +50,6 @@ def contestant(
     model = seq2set_preset(name)
     model.set_params(
         words=words,
-        network=model.network or NetworkConfig(),
-        loss=model.loss or SetLossConfig(),
         batches=BatchConfig(batch_size=batch_size, predict_batch_size=1024),
         decoding=DecodingConfig(),
         training=training,

@@ -16,8 +16,14 @@ import scipy.sparse as sp
 import torch
 
 from benchmarks.report import finish
-from multitudes.seq2set import BatchConfig, NetworkConfig, OTSeq2Set, SetLossConfig, WordsConfig
-from multitudes.seq2set.training_config import Seq2SetTraining
+from multitudes.seq2set import (
+    BatchConfig,
+    NetworkConfig,
+    OTSeq2Set,
+    Seq2SetTraining,
+    SetLossConfig,
+    WordsConfig,
+)
 
 COUNTS = {3: 0.2, 4: 0.1, 5: 0.1, 6: 0.15, 7: 0.45}  # labels of a text: 5.55 on average
 

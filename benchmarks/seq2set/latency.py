@@ -17,8 +17,13 @@ import torch
 
 from benchmarks.report import finish, show
 from benchmarks.seq2set.large import made_up
-from multitudes.seq2set import BatchConfig, NetworkConfig, OTSeq2Set, WordsConfig
-from multitudes.seq2set.training_config import Seq2SetTraining
+from multitudes.seq2set import (
+    BatchConfig,
+    NetworkConfig,
+    OTSeq2Set,
+    Seq2SetTraining,
+    WordsConfig,
+)
 
 
 def main() -> None:

@@ -12,8 +12,7 @@ import torch
 from benchmarks.seq2set.problem import Problem
 from multitudes.metrics import evaluate, set_scores
 from multitudes.scores import GlobalThreshold
-from multitudes.seq2set.generation.decoding_config import DecodingConfig
-from multitudes.seq2set.otseq2set import OTSeq2Set
+from multitudes.seq2set import OTSeq2Set
 from multitudes.types import Predictions
 
 AVERAGES = ("micro", "macro", "weighted", "example")
@@ -75,7 +74,7 @@ def metrics(
 
 def ranked(model: OTSeq2Set, texts: list[str], way: str) -> Predictions:
     """The labels of texts by their best step, or by any."""
-    model.decoding = replace(model.decoding or DecodingConfig(), rank_by=way)
+    model.decoding = replace(model.decoding, rank_by=way)
     return model.predict(texts, top_k=CANDIDATES)
 
 

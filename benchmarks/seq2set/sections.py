@@ -28,27 +28,24 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from benchmarks.report import show
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.seq2set.losses import transport
-from multitudes.seq2set.losses.loss_config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher
-from multitudes.seq2set.network import decoder, decoder_loop, label_softmax, padded_gru
-from multitudes.seq2set.network.label_vectors import StartVectors
-from multitudes.seq2set.network.network import SeqNetwork, TrainingBatch
-from multitudes.seq2set.network.network_config import NetworkConfig
+from multitudes.seq2set.network import decoder, decoder_loop, padded_gru
+from multitudes.seq2set.network.seq_network import SeqNetwork, TrainingBatch
 from multitudes.seq2set.network.text_encoder import Memory
 from multitudes.seq2set.presets import seq2set_preset
 from multitudes.seq2set.training_step import BatchTerms, TrainingStep
-from multitudes.seq2set.words.word_batches import LENGTHS_PER_DOUBLING, on_device, word_batch
+from multitudes.seq2set.words.batches import LENGTHS_PER_DOUBLING, on_device, word_batch
+from multitudes.seq2set.words.start_vectors import StartVectors
 
 NAMES = ("seq2seq", "seq2seq+lc", "sgm", "bm", "bm+lc", "bm+ot", "otseq2set")
 ONE_KERNEL = (
-    *((module, name) for module in (padded_gru, decoder_loop) for name in ("advance", "retreat")),
-    *((decoder_loop, name) for name in ("gradient_of_keys", "gradient_of_values")),
-    *((decoder_loop, name) for name in ("attend", "attend_backwards")),  # two in fact
+    *((module, name) for module in (padded_gru, decoder_loop)
+      for name in ("cell_forward", "cell_backward")),
+    (decoder_loop, "gradient_of_keys"),
+    *((decoder_loop, name) for name in ("attend", "attend_backward")),  # two in fact
     (decoder, "choose_labels"),
-    (label_softmax, "absorb"),
-    (label_softmax, "spread"),
-    (transport, "transport_plans"),
-)
+    (transport, "transport_distances"),
+)  # fmt: skip
 NO_KERNEL = ("detach", "promote_types", "empty", "_unsafe_view", "new_empty", "lift_fresh")
 
 
@@ -77,8 +74,8 @@ def sections(
 ) -> dict[str, dict[str, float]]:
     """Milliseconds and operations of each part of one contestant's step."""
     preset = seq2set_preset(name)
-    config = replace(preset.network or NetworkConfig(), compile=given.compile)
-    loss = replace(preset.loss or SetLossConfig(), scheme="all")
+    config = replace(preset.network, compile=given.compile)
+    loss = replace(preset.loss, scheme="all")
     rng = np.random.default_rng(0)
     batch = made_batch(rng, given, device, sequence=preset.objective == "sequence")
     vectors = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from multitudes.data.sparse_text import write_sparse_text
+from multitudes.data.formats.sparse_text import write_sparse_text
 
 from multitudes.data import Dataset, ReadOptions, WriteOptions, read_dataset
 from multitudes.features import TfidfFeatures

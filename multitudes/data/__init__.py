@@ -1,6 +1,7 @@
 """Stage 1, files to `Dataset`: formats, splits, label spaces, and a generated catalogue."""
 
 from multitudes.data.catalogue import Catalogue, make_catalogue
+from multitudes.data.compression import open_bytes, open_write
 from multitudes.data.dataset import Dataset
 from multitudes.data.formats import list_formats
 from multitudes.data.formats.format import Format
@@ -8,13 +9,14 @@ from multitudes.data.groups import GroupCounts, merge_labels, random_groups
 from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.options import ReadOptions, WriteOptions
 from multitudes.data.reading import read_dataset
-from multitudes.data.report import ReadReport
+from multitudes.data.report import ErrorLog, ReadReport
 from multitudes.data.splits import k_fold, split
 from multitudes.data.writing import write_dataset
 
 __all__ = [
     "Catalogue",
     "Dataset",
+    "ErrorLog",
     "Format",
     "GroupCounts",
     "LabelSpace",
@@ -25,6 +27,8 @@ __all__ = [
     "list_formats",
     "make_catalogue",
     "merge_labels",
+    "open_bytes",
+    "open_write",
     "random_groups",
     "read_dataset",
     "relabel",

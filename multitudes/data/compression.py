@@ -1,4 +1,4 @@
-"""Open files whatever they are compressed with, and write them whole or not at all.
+"""Open compressed and other files alike, and write files completely or not at all.
 
 Reading goes by a file's first bytes, writing by its suffix: ``.gz``, ``.xz``, ``.bz2``, ``.zst``.
 """
@@ -47,19 +47,19 @@ def open_bytes(path: str | Path) -> BinaryIO:
 
 
 def peek(path: str | Path, n_bytes: int) -> bytes:
-    """The first decompressed bytes of a file, to tell what it is."""
+    """Return the first decompressed bytes of a file, to find out what it is."""
     with open_bytes(path) as stream:
         return stream.read(n_bytes)
 
 
 def position(stream: BinaryIO) -> int:
-    """How many bytes of the file on disk a stream of `open_bytes` has used so far."""
+    """Return how many bytes of the file on disk a stream of `open_bytes` has used so far."""
     raw = getattr(stream, "raw", None)
     return raw.source.tell() if isinstance(raw, _Archive) else stream.tell()
 
 
 def uncompressed_suffix(path: str | Path) -> str:
-    """The suffix that tells the format: ``.jsonl`` for ``trn.jsonl.xz``; lower case."""
+    """Return the suffix of the format, in lower case: ``.jsonl`` for ``trn.jsonl.xz``."""
     suffixes = Path(path).suffixes
     if suffixes and suffixes[-1].lower() in SUFFIXES:
         suffixes.pop()
@@ -67,7 +67,7 @@ def uncompressed_suffix(path: str | Path) -> str:
 
 
 def uncompressed_stem(path: str | Path) -> str:
-    """The name without its format and compression suffixes: ``trn`` for ``trn.jsonl.xz``."""
+    """Return the name without format and compression suffixes: ``trn`` for ``trn.jsonl.xz``."""
     name = Path(path).name
     stem = Path(name).stem if Path(name).suffix.lower() in SUFFIXES else name
     return Path(stem).stem
@@ -75,7 +75,7 @@ def uncompressed_stem(path: str | Path) -> str:
 
 @contextmanager
 def open_write(path: str | Path) -> Iterator[BinaryIO]:
-    """Write a file, compressed by its suffix; it appears under its name when all is written.
+    """Write a file, compressed by its suffix; it appears under its name when it is complete.
 
     Until then the bytes go to a temporary sibling, which is removed if anything fails: an
     interrupted writer leaves either the old file or none.

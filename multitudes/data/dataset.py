@@ -16,14 +16,14 @@ from multitudes.errors import DataError
 from multitudes.types import Sparse
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Dataset:
     """Instances with labels, from any file format.
 
     Fields cannot be replaced, and sequences are kept as tuples; `take`, slices and
     `with_labels` return new Datasets. Matrices become float32 CSR with sorted int32 indices, copied
-    only where they are not that already, so do not write into them. (They are not locked:
-    compiled kernels and scikit-learn treat locked arrays as another type.)
+    only if they are not that already, so do not write into them. (They are not locked: compiled
+    kernels and scikit-learn treat locked arrays as another type.)
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ class Dataset:
     texts : sequence of str, optional
         One text per instance; `texts` or `X` must be given.
     X : CSR (n_instances, n_features), float32, optional
-        Features, where the file holds features instead of text.
+        Features, if the file holds features instead of text.
     label_names : sequence of str, optional
-        The name a user knows a label by; the ids as strings where absent.
+        The user's names of the labels; defaults to the ids as strings.
     label_texts : sequence of str, optional
         A description of each label.
     uids : sequence of str, optional
@@ -50,7 +50,7 @@ class Dataset:
     feature_names : sequence of str, optional
         Names of the columns of X.
     report : ReadReport, optional
-        What the reader left out, where the Dataset comes from a file.
+        What the reader left out, if the Dataset comes from a file.
     """
 
     Y: sp.csr_array[Any]
@@ -135,16 +135,16 @@ class Dataset:
         return None if self.X is None else int(self.X.shape[1])
 
     def label_name(self, label: int) -> str:
-        """The name of a label id."""
+        """Return the name of a label id."""
         return str(label) if self.label_names is None else self.label_names[label]
 
     def labels_of(self, instance: int) -> list[str]:
-        """The names of an instance's labels, by rising label id."""
+        """Return the names of an instance's labels, by rising label id."""
         start, end = self.Y.indptr[instance], self.Y.indptr[instance + 1]
         return [self.label_name(label) for label in self.Y.indices[start:end].tolist()]
 
     def group_names_of(self, instance: int) -> list[str]:
-        """The names of the groups an instance is in; their numbers where they have no names."""
+        """Return the names of the groups an instance is in; their numbers if they have no names."""
         if self.groups is None:
             return []
         start, end = self.groups.indptr[instance], self.groups.indptr[instance + 1]
@@ -152,9 +152,9 @@ class Dataset:
         return [str(g) if self.group_names is None else self.group_names[g] for g in groups]
 
     def take(self, rows: npt.ArrayLike) -> Dataset:
-        """The instances `rows` (ids or a mask), in that order, over the same labels and groups.
+        """Return the instances `rows` (ids or a mask) in that order, with all labels and groups.
 
-        An instance may be taken more than once. The reader's report stays behind.
+        An instance may be taken more than once. The reader's report is left out.
         """
         ids = _row_ids(rows, len(self))
         return dataclasses.replace(
@@ -169,7 +169,7 @@ class Dataset:
         )
 
     def __getitem__(self, rows: slice) -> Dataset:
-        """A slice of the instances; `take` for anything else."""
+        """Return a slice of the instances; use `take` for anything else."""
         if not isinstance(rows, slice):
             raise TypeError(
                 f"a Dataset is sliced, dataset[10:20], got dataset[{rows!r}]: "
@@ -192,7 +192,7 @@ class Dataset:
         return np.stack([pairs.coords[0], pairs.coords[1]], axis=1).astype(np.int64)
 
     def with_labels(self, Y: Sparse) -> Dataset:
-        """The same instances under other labels of the same label space."""
+        """Return the same instances with other labels of the same label space."""
         if Y.shape != self.Y.shape:
             raise DataError(
                 f"Y must keep its shape, {self.Y.shape}, got {Y.shape}: rows are the instances, "
@@ -202,7 +202,7 @@ class Dataset:
 
 
 def _canonical(name: str, matrix: Sparse) -> Sparse:
-    """A float32 CSR array with sorted, unique indices; the same object where it is that."""
+    """Return a float32 CSR array with sorted, unique indices; `matrix` itself if it is one."""
     if matrix is None:
         return None
     is_sparse: bool = sp.issparse(matrix)
@@ -226,7 +226,7 @@ def _canonical(name: str, matrix: Sparse) -> Sparse:
 
 
 def _narrow(matrix: Sparse) -> Sparse:
-    """The same matrix with int32 indices, where they suffice.
+    """Return the same matrix with int32 indices if they suffice.
 
     scipy keeps whatever index type it was given, and a kernel compiles anew for each.
     """
@@ -330,7 +330,7 @@ def check_groups(groups: Sparse | None, group_labels: Sparse | None) -> None:
 
 
 def _first(matrix: Sparse, marked: npt.NDArray[np.bool_]) -> tuple[int, int, float]:
-    """(row, column, value) of the first marked entry of a CSR matrix."""
+    """Return (row, column, value) of the first marked entry of a CSR matrix."""
     at = int(np.argmax(marked))
     row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
     return row, int(matrix.indices[at]), float(matrix.data[at])

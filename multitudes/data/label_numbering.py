@@ -1,4 +1,4 @@
-"""Labels of records, names or ids, to columns of Y."""
+"""Number the labels of records, names or ids, as columns of Y."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class _Growing(dict[str, int]):
 class LabelNumbering:
     """Numbers the labels of one file, which are all names or all ids.
 
-    Without a label space, names are numbered in the order they first appear and ids stand for
-    themselves. With one, names are looked up and ids must lie within it.
+    Without a label space, names are numbered in the order they first appear and ids are kept.
+    With one, names are looked up and ids must lie within it.
 
     Parameters
     ----------
     options : ReadOptions
         `label_kind`, `n_labels` and `unknown_labels` matter here.
     space : LabelSpace, optional
-        The labels fixed beforehand.
+        The label space to read over.
     for_ids_only : bool
-        Whether `space` holds only if the file's labels turn out to be ids.
+        Whether `space` applies only if the file's labels turn out to be ids.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class LabelNumbering:
         self.unknown_examples: dict[str, None] = {}
 
     def problem(self, labels: Sequence[Any]) -> str | None:
-        """Why an instance cannot have these labels, as "(got ...); expected ..."; None if it can.
+        """Return why an instance cannot have these labels; None if it can.
 
         The first label of a file decides whether its labels are names or ids.
         """
@@ -108,8 +108,8 @@ class LabelNumbering:
             ": set label_kind='names' if it is a name" if self._fixed() is None else ""
         )
 
-    def encode_if_sound(self, flat: list[Any]) -> IntArray | None:
-        """`problem` and `encode` in one, quickly; None if there is any problem."""
+    def encode_if_valid(self, flat: list[Any]) -> IntArray | None:
+        """Do what `problem` and `encode` do, but quickly; return None if there is any problem."""
         kinds = set(map(type, flat))
         if kinds == {int} and self.kind in (None, "ids"):
             self.kind = "ids"
@@ -127,7 +127,7 @@ class LabelNumbering:
         return self.encode(flat) if self.problem(flat) is None else None
 
     def encode(self, flat: list[Any]) -> IntArray:
-        """Label ids of labels without a `problem`; -1 for names that the label space lacks.
+        """Return the ids of labels without a `problem`; -1 for names outside the label space.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class LabelNumbering:
             self.unknown_examples[names[place]] = None
 
     def result(self) -> tuple[int, Sequence[str] | None, Sequence[str] | None]:
-        """(n_labels, label names, label texts) after all labels have been encoded."""
+        """Return (n_labels, label names, label texts), after all labels have been encoded."""
         fixed = self._fixed()
         if fixed is not None:
             return len(fixed), fixed.names, fixed.texts

@@ -1,4 +1,4 @@
-"""LabelSpace: the labels fixed beforehand, so that two files mean the same by a label id."""
+"""`LabelSpace`: the labels to read over, so that a label has the same id in two files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from multitudes.types import IntArray, Sparse
 class LabelSpace:
     """Names and texts of all labels; a label's id is its position.
 
-    Read a test file over the training labels with ``read(path, labels=LabelSpace.of(train))``.
+    Read a test file over the training labels with ``read_dataset(path, labels=train)``.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class LabelSpace:
 
     @classmethod
     def of(cls, dataset: Dataset) -> LabelSpace:
-        """The label space of a Dataset; ids become names where it has none."""
+        """Return the label space of a Dataset; ids become names if it has no names."""
         names = dataset.label_names
         if names is None:
             names = [str(label) for label in range(dataset.n_labels)]
@@ -63,15 +63,15 @@ class LabelSpace:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Name to label id."""
+        """The label id of each name."""
         return {name: label for label, name in enumerate(self.names)}
 
 
 def relabel(dataset: Dataset, space: LabelSpace, *, unknown_labels: str = "drop") -> Dataset:
-    """The same instances over another label space, labels matched by name.
+    """Return the same instances over another label space, labels matched by name.
 
-    Labels of the Dataset that `space` lacks are dropped and counted in `report`, or are an
-    error with ``unknown_labels="raise"``. Without names of its own, a Dataset's ids are
+    Labels outside `space` are dropped and counted in `report`, or are an error with
+    ``unknown_labels="raise"``. Without names of its own, a Dataset's ids are
     positions in `space`.
     """
     if dataset.label_names is None:

@@ -76,7 +76,7 @@ class _Cutter:
         self.skipping = False
 
     def cut(self, data: bytes) -> Iterator[Block]:
-        """The whole lines that end in `data`, the carried beginning included."""
+        """Yield the whole lines that end in `data`, with their beginning from earlier chunks."""
         first_end = data.find(b"\n")
         if self.skipping:
             if first_end < 0:
@@ -99,7 +99,7 @@ class _Cutter:
         self._keep(data[last_end:])
 
     def rest(self) -> Iterator[Block]:
-        """The last line, where it has no newline."""
+        """Yield the last line, if it has no newline."""
         if self.carry_bytes and not self.skipping:
             yield Block(self.line, b"".join(self.carry))
 

@@ -22,13 +22,13 @@ Row = tuple[str, list[Any] | None, str | None, list[str] | None]
 
 
 def join_parts(title: str, content: str) -> str:
-    """One text from a title and a content: a space between them unless one is empty."""
+    """Join a title and a content with a space between them, unless one is empty."""
     return f"{title} {content}" if title and content else title or content
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The fields a record has, by name; `absent` are fields it would also have to heed."""
+    """The fields a record has, by name; a record with one of `absent` has another layout."""
 
     texts: tuple[str, ...]
     labels: str | None
@@ -38,7 +38,7 @@ class Layout:
 
 
 class RecordFields:
-    """Takes records apart, one by one with reasons, or many at once where all is well.
+    """Takes records apart: many at once if all are valid, else one by one with reasons.
 
     Whether records have labels, and whether they have uids, is settled by the first record.
     """
@@ -54,7 +54,7 @@ class RecordFields:
     # One record, with reasons ------------------------------------------------------------------
 
     def row(self, record: dict[str, Any]) -> Row | str:
-        """(text, labels, uid, groups) of a record, or what is wrong with it."""
+        """Return (text, labels, uid, groups) of a record, or what is wrong with it."""
         layout = self._layout_of(record)
         if isinstance(layout, str):
             return layout
@@ -79,13 +79,13 @@ class RecordFields:
 
     def _layout_of(self, record: dict[str, Any]) -> Layout | str:
         texts: tuple[str, ...]
-        heeded: tuple[str, ...] = ()
+        preferred: tuple[str, ...] = ()
         if self._text is not None:
             texts = (self._text,) if self._text in record else ()
         elif "text" in record:
             texts = ("text",)
         else:
-            texts, heeded = tuple(p for p in PARTS if p in record), ("text", *PARTS)
+            texts, preferred = tuple(p for p in PARTS if p in record), ("text", *PARTS)
         if not texts:
             wanted = repr(self._text) if self._text else "'text', or 'title' and 'content'"
             return (
@@ -96,7 +96,7 @@ class RecordFields:
             next((name for name in names if name in record), None)
             for names in (self._labels, self._uids, self._groups)
         )
-        absent = {*heeded, *_before(self._labels, labels), *_before(self._uids, uid)}
+        absent = {*preferred, *_before(self._labels, labels), *_before(self._uids, uid)}
         absent |= {*_before(self._groups, group)}
         return Layout(texts, labels, uid, group, frozenset(absent - set(texts)))
 
@@ -134,9 +134,9 @@ class RecordFields:
     # Many records at once ----------------------------------------------------------------------
 
     def columns(self, records: list[dict[str, Any]]) -> Columns | None:
-        """All fields of many records; None if any of them needs a closer look."""
+        """Return all fields of many records; None if any of them needs a closer look."""
         if self._layout is None:
-            self.row(records[0])  # settles the layout, if the record is sound
+            self.row(records[0])  # settles the layout, if the record is valid
         layout = self._layout
         if layout is None or not all(map(layout.absent.isdisjoint, records)):
             return None
@@ -165,7 +165,7 @@ class RecordFields:
     def _label_ids(self, labels: list[Any]) -> IntArray | None:
         if not _all_are(list, labels):
             return None
-        return self._records.numbering.encode_if_sound(list(chain.from_iterable(labels)))
+        return self._records.numbering.encode_if_valid(list(chain.from_iterable(labels)))
 
 
 def _joined(texts: list[list[str]]) -> list[str]:
@@ -179,7 +179,7 @@ def _joined(texts: list[list[str]]) -> list[str]:
 
 
 def _before(names: tuple[str, ...], chosen: str | None) -> tuple[str, ...]:
-    """The names that would have been chosen before `chosen`."""
+    """Return the names that would have been chosen before `chosen`."""
     return names if chosen is None else names[: names.index(chosen)]
 
 
@@ -188,7 +188,7 @@ def _all_are(kind: type, values: Iterable[Any]) -> bool:
 
 
 def group_names(value: Any) -> list[str] | str:
-    """Group ids as names, from one id or a list of them, or what is wrong with them."""
+    """Return group ids as names, from one id or a list, or what is wrong with them."""
     values = value if isinstance(value, list) else [value]
     for one in values:
         if type(one) not in (str, int):

@@ -22,10 +22,10 @@ from multitudes.types import IntArray
 
 @dataclass
 class Columns:
-    """Some instances: a list per field, one entry per instance; None for an absent field.
+    """Some instances: a list per field, one entry per instance; None for a missing field.
 
-    `label_ids` are the labels of all instances, one after the other, where the numbering has
-    already encoded them.
+    `label_ids` are the labels of all instances, one after the other, if the numbering has already
+    encoded them.
     """
 
     texts: list[str]
@@ -52,7 +52,7 @@ class Ragged:
         self.counts.append(np.zeros(n_rows, np.int64))
 
     def to_csr(self, n_columns: int, *, counted: bool = False) -> sp.csr_array[Any]:
-        """Ones at the ids (how often, if `counted`); negative ids are left out."""
+        """Return a matrix of 1 at the ids (how often, if `counted`), without negative ids."""
         counts = np.concatenate([np.zeros(0, np.int64), *self.counts])
         ids = np.concatenate([np.zeros(0, np.int32), *self.ids])
         ends = np.cumsum(counts)
@@ -83,7 +83,7 @@ class Groups:
         self.numbering = numbering
 
     def problem(self, names: Sequence[str]) -> str | None:
-        """Why an instance cannot be in these groups; None if it can."""
+        """Return why an instance cannot be in these groups; None if it can."""
         if self.labels is None:
             return None
         for name in names:
@@ -95,12 +95,12 @@ class Groups:
         return None
 
     def encode(self, flat: Iterable[str]) -> IntArray:
-        """Group numbers; a new name gets the next one."""
+        """Return group numbers; a new name gets the next one."""
         return np.array([self.index.setdefault(name, len(self.index)) for name in flat], np.int64)
 
 
 class Records:
-    """Gathers the instances of one file; memory is that of the finished Dataset."""
+    """Collects the instances of one file; memory is that of the finished Dataset."""
 
     def __init__(
         self, path: Path, log: ErrorLog, numbering: LabelNumbering, groups: Groups | None = None
@@ -114,7 +114,7 @@ class Records:
         self._memberships = Ragged()
 
     def add(self, columns: Columns) -> None:
-        """Append instances whose labels and groups were found free of problems."""
+        """Append instances whose labels and groups have no problem."""
         if not columns.texts:
             return
         self._texts.extend(columns.texts)
@@ -135,7 +135,7 @@ class Records:
             self._memberships.add(ids, columns.groups)
 
     def dataset(self, options: ReadOptions) -> Dataset:
-        """The Dataset, after the last record."""
+        """Return the Dataset, after the last record."""
         self._check(options)
         n_labels, names, label_texts = self.numbering.result()
         grouped = bool(self.groups.index)
@@ -167,7 +167,7 @@ class Records:
 
 
 def report_of(log: ErrorLog, *numberings: LabelNumbering | None) -> ReadReport:
-    """What was left out of a file and the files that belong to it."""
+    """Return what was left out of a file and the files that belong to it."""
     different = [n for n in dict.fromkeys(numberings) if n is not None]
     examples = chain.from_iterable(numbering.unknown_examples for numbering in different)
     return dataclasses.replace(

@@ -11,7 +11,7 @@ EXCERPT_CHARACTERS = 60
 
 
 def excerpt(value: object) -> str:
-    """A value for an error message: its repr, cut to a readable length."""
+    """Return a value for an error message: its repr, cut to a readable length."""
     if isinstance(value, (str, bytes)) and len(value) > EXCERPT_CHARACTERS:
         value = value[:EXCERPT_CHARACTERS]
         return f"{value!r}..."
@@ -30,7 +30,7 @@ class ReadReport:
     skipped_examples : tuple of str
         The messages of the first few of them, each with file and line.
     unknown_labels : int
-        Label occurrences dropped because a given label space does not have them.
+        Label occurrences dropped because the given label space does not have them.
     unknown_label_examples : tuple of str
         The first few of their names.
     """
@@ -41,7 +41,7 @@ class ReadReport:
     unknown_label_examples: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether anything was left out."""
+        """Return whether anything was left out."""
         return bool(self.skipped or self.unknown_labels)
 
     def __str__(self) -> str:
@@ -57,9 +57,9 @@ class ReadReport:
 
 @dataclass
 class ErrorLog:
-    """Where a reader takes its bad lines: raises the first, or counts and remembers them.
+    """What a reader does with bad lines: raise the first, or count and remember them.
 
-    Readers of any format use it so::
+    Readers of all formats use it like this::
 
         log = ErrorLog(options.on_error)
         log.bad_line("file.txt:7: ... (got ...); expected ...")
@@ -79,5 +79,5 @@ class ErrorLog:
             self.examples.append(message)
 
     def report(self) -> ReadReport:
-        """The finished report."""
+        """Return the finished report."""
         return ReadReport(skipped=self.skipped, skipped_examples=tuple(self.examples))

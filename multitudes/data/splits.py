@@ -37,11 +37,13 @@ def split(
     Parameters
     ----------
     test_size : float or int
-        A share of the instances, between 0 and 1, or a number of them. By group and label-aware
+        A share of the instances, between 0 and 1, or a number of them. By group and label-aware,
         the test part may be smaller: it holds whole components, or what the labels can spare. It
-        is larger only where even the smallest component is.
-    by : "random", "group" or "label-aware"
+        is larger only if even the smallest component is.
+    by : {"random", "group", "label-aware"}
+        Each instance by itself; no group in both parts; or no label without training instances.
     random_state : int
+        Same seed, same split.
 
     Returns
     -------
@@ -53,8 +55,7 @@ def split(
     if by == "group":
         test = _whole_components(_components(dataset), n_test, order)
     elif by == "label-aware":
-        spare = _Spare(dataset)
-        test = spare.take(order.permutation(len(dataset)), n_test)
+        test = _spare(dataset, order.permutation(len(dataset)), n_test)
         _check_spared(len(test))
     else:
         test = order.permutation(len(dataset))[:n_test]
@@ -74,8 +75,10 @@ def k_fold(
     ----------
     n_folds : int
         At least 2, and no more than there are instances (by group: components).
-    by : "random", "group" or "label-aware"
+    by : {"random", "group", "label-aware"}
+        As for `split`.
     random_state : int
+        Same seed, same folds.
     """
     order = _generator(random_state, by)
     n = len(dataset)
@@ -88,14 +91,14 @@ def k_fold(
         _check_n_folds(n_folds, n, "instances")
         folds = np.array_split(order.permutation(n), n_folds)
     if by == "label-aware":
-        folds = [_Spare(dataset).take(fold, len(fold)) for fold in folds]
+        folds = [_spare(dataset, fold, len(fold)) for fold in folds]
         _check_spared(min(len(fold) for fold in folds))
     return (_parts(dataset, fold) for fold in folds)
 
 
 def _generator(random_state: int, by: str) -> np.random.Generator:
     if by not in WAYS:
-        raise ConfigError(f"a split has no way by={by!r}: {suggestion(str(by), WAYS)}")
+        raise ConfigError(f"cannot split by={by!r}: {suggestion(str(by), WAYS)}")
     if (
         isinstance(random_state, bool)
         or not isinstance(random_state, (int, np.integer))
@@ -106,7 +109,7 @@ def _generator(random_state: int, by: str) -> np.random.Generator:
 
 
 def _n_test(n: int, test_size: float | int) -> int:
-    """How many instances to test, leaving at least one on either side."""
+    """Return how many instances to test, leaving at least one on either side."""
     if n < 2:
         raise DataError(f"a split needs at least 2 instances, got {n}")
     is_count = isinstance(test_size, (int, np.integer)) and not isinstance(test_size, bool)
@@ -145,7 +148,7 @@ def _parts(dataset: Dataset, test: IntArray) -> tuple[Dataset, Dataset]:
 
 
 def _components(dataset: Dataset) -> IntArray:
-    """The component (n_instances,) of each instance, numbered by first appearance."""
+    """Return the component (n_instances,) of each instance, numbered by first appearance."""
     if dataset.groups is None:
         raise DataError(
             "this Dataset has no groups, so it cannot be split by='group': split by='random', or "
@@ -166,7 +169,7 @@ def _components(dataset: Dataset) -> IntArray:
 
 
 def _whole_components(components: IntArray, n_test: int, order: np.random.Generator) -> IntArray:
-    """Instances of random components that together hold at most `n_test`."""
+    """Return the instances of random components that together hold at most `n_test`."""
     sizes = np.bincount(components)
     if len(sizes) < 2:
         raise DataError(
@@ -184,7 +187,7 @@ def _whole_components(components: IntArray, n_test: int, order: np.random.Genera
 
 
 def _even_folds(components: IntArray, n_folds: int, order: np.random.Generator) -> IntArray:
-    """The fold (n_instances,) of each instance: large components first, to the emptiest fold."""
+    """Return the fold (n_instances,) of each instance: largest components to the emptiest fold."""
     sizes = np.bincount(components)
     shuffled = order.permutation(len(sizes))
     fold_of = np.empty(len(sizes), np.int64)
@@ -196,25 +199,19 @@ def _even_folds(components: IntArray, n_folds: int, order: np.random.Generator) 
     return fold_of[components]
 
 
-class _Spare:
-    """Takes instances out of training as long as each of their labels keeps another one."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self.Y = dataset.Y
-        if not self.Y.data.all():
-            self.Y = self.Y.copy()
-            self.Y.eliminate_zeros()
-        self.left = np.bincount(self.Y.indices, minlength=dataset.n_labels)
-
-    def take(self, candidates: IntArray, n_wanted: int) -> IntArray:
-        """Up to `n_wanted` of the candidates, in their order; at least one instance is left."""
-        taken: list[int] = []
-        indptr, indices, left = self.Y.indptr, self.Y.indices, self.left
-        for instance in candidates.tolist():
-            if len(taken) == n_wanted:
-                break
-            labels = indices[indptr[instance] : indptr[instance + 1]]
-            if (left[labels] > 1).all():
-                left[labels] -= 1
-                taken.append(instance)
-        return np.array(taken, np.int64)
+def _spare(dataset: Dataset, candidates: IntArray, n_wanted: int) -> IntArray:
+    """Return up to `n_wanted` of the candidates, in order, whose labels all keep an instance."""
+    Y = dataset.Y
+    if not Y.data.all():
+        Y = Y.copy()
+        Y.eliminate_zeros()
+    left = np.bincount(Y.indices, minlength=dataset.n_labels)
+    taken: list[int] = []
+    for instance in candidates.tolist():
+        if len(taken) == n_wanted:
+            break
+        labels = Y.indices[Y.indptr[instance] : Y.indptr[instance + 1]]
+        if (left[labels] > 1).all():
+            left[labels] -= 1
+            taken.append(instance)
+    return np.array(taken, np.int64)

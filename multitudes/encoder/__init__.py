@@ -3,21 +3,30 @@
 import multitudes.deep  # noqa: F401  before torch
 from multitudes.errors import require
 
-for _package in ("torch", "accelerate"):  # before an import below trips over it
+for _package in ("torch", "accelerate"):  # before an import below fails without advice
     require(_package, extra="deep")
 
-from multitudes.encoder.backbone.backbone import Backbone  # noqa: E402
-from multitudes.encoder.backbone.backbone_config import BackboneConfig  # noqa: E402
 from multitudes.encoder.backbone.loading import load_backbone  # noqa: E402
+from multitudes.encoder.backbone.model import Backbone, BackboneConfig  # noqa: E402
 from multitudes.encoder.classifier import ClassifierConfig  # noqa: E402
-from multitudes.encoder.encoder_features import EncoderFeatures  # noqa: E402
-from multitudes.encoder.losses.loss_config import LossConfig  # noqa: E402
+from multitudes.encoder.explanation import Explanation, NearestInstances  # noqa: E402
+from multitudes.encoder.features import EncoderFeatures  # noqa: E402
+from multitudes.encoder.losses import (  # noqa: E402
+    LossConfig,
+    Targets,
+    dynamic_margin_loss,
+    make_targets,
+    multi_objective_loss,
+    prototype_regularizer,
+    softmax_loss,
+    triplet_loss,
+)
 from multitudes.encoder.presets import PRESETS, prime_preset  # noqa: E402
 from multitudes.encoder.prime import Prime  # noqa: E402
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig  # noqa: E402
-from multitudes.encoder.prototypes.prototypes import PrototypeNetwork  # noqa: E402
+from multitudes.encoder.prototypes.network import PrototypeConfig, PrototypeNetwork  # noqa: E402
 from multitudes.encoder.sampling import SamplerConfig  # noqa: E402
-from multitudes.encoder.search.index_config import IndexConfig  # noqa: E402
+from multitudes.encoder.search.approximate import IndexConfig  # noqa: E402
+from multitudes.encoder.search.index import PrototypeIndex  # noqa: E402
 
 __all__ = [
     "PRESETS",
@@ -25,12 +34,22 @@ __all__ = [
     "BackboneConfig",
     "ClassifierConfig",
     "EncoderFeatures",
+    "Explanation",
     "IndexConfig",
     "LossConfig",
+    "NearestInstances",
     "Prime",
     "PrototypeConfig",
+    "PrototypeIndex",
     "PrototypeNetwork",
     "SamplerConfig",
+    "Targets",
+    "dynamic_margin_loss",
     "load_backbone",
+    "make_targets",
+    "multi_objective_loss",
     "prime_preset",
+    "prototype_regularizer",
+    "softmax_loss",
+    "triplet_loss",
 ]

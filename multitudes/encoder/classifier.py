@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from multitudes.config import Config, setting
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.triplet import triplet_loss
 from multitudes.encoder.sampling import Batch, BatchSampler, SamplerConfig
-from multitudes.encoder.sampling.config import INVERSE_PROPENSITY, UNIFORM
+from multitudes.encoder.sampling.positives import INVERSE_PROPENSITY, UNIFORM
 from multitudes.encoder.search.index import IndexConfig, PrototypeIndex
 from multitudes.errors import DataError
 from multitudes.progress import track

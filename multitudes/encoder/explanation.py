@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import factorial
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from multitudes.encoder.prototypes.prototype_config import SOURCES
-from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
+from multitudes.encoder.prototypes.network import SOURCES, PrototypeNetwork
 from multitudes.errors import DataError
 from multitudes.types import FloatArray, IntArray, Sparse
 from multitudes.validation import checked_count, checked_label
+
+SOURCE_NAMES = {"text": "its text", "centroid": "its training texts", "free": "its free vector"}
 
 
 class NearestInstances(NamedTuple):
@@ -27,36 +30,78 @@ class NearestInstances(NamedTuple):
     instances : int64 array (n,)
         Rows of the training set.
     similarities : float32 array (n,)
-        Of each to the query, falling.
+        Similarity of each to the query, falling.
+    texts : tuple of str, optional
+        The text of each, once the explanation is `named`.
     """
 
     instances: IntArray
     similarities: FloatArray
+    texts: tuple[str, ...] | None = None
+
+    @property
+    def pairs(self) -> tuple[tuple[str, float], ...]:
+        """(text, similarity) of each; one whose text is not known is "instance 7"."""
+        texts = self.texts or [f"instance {row}" for row in self.instances.tolist()]
+        return tuple(zip(texts, self.similarities.tolist(), strict=True))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explanation:
     """What speaks for a label.
 
     Parameters
     ----------
-    label : int
+    label : int or str
+        Its id, or its name.
     score : float
         As `predict` gives it: the cosine of the text and the label's vector.
     shares : dict of float
-        What "text", "centroid" and "free" (vector) of the label bring in; 0 for one that it lacks.
+        What "text", "centroid" and "free" (vector) of the label contribute; 0 for one it lacks.
         They add up to the cosine of the text and the label's prototype, which is the score unless
         a classifier was trained on top. Without a text they add up to 1: what the prototype is
         made of.
     nearest : NearestInstances or None
-        Training instances of the label, those most like the text first; None where the model has
-        kept no instances.
+        Training instances of the label, those most like the text first; None if the model has
+        not kept its instances (``keep_instances``).
     """
 
-    label: int
+    label: int | str
     score: float
     shares: dict[str, float]
     nearest: NearestInstances | None
+
+    def named(self, label: str | None, texts: Mapping[int, str] | None = None) -> Explanation:
+        """The same with names: of the label, and the texts of training rows; None keeps ids."""
+        nearest = self.nearest
+        if nearest is not None and texts is not None:
+            rows = nearest.instances.tolist()
+            found = tuple(texts.get(row, f"instance {row}") for row in rows)
+            nearest = nearest._replace(texts=found)
+        return Explanation(
+            self.label if label is None else label, self.score, dict(self.shares), nearest
+        )
+
+    def table(self, *, top: int = 8) -> str:
+        """A line for the sources of the prototype, and one for each of the `top` nearest texts."""
+        name = self.label if isinstance(self.label, str) else f"label {self.label}"
+        parts = [f"{SOURCE_NAMES[source]} {share:+.2f}" for source, share in self.shares.items()]
+        lines = [f"{name}: score {self.score:.4f}", f"  prototype: {', '.join(parts)}"]
+        if self.nearest is None:
+            lines.append("  training texts: not kept; train with keep_instances=true to see them")
+            return "\n".join(lines)
+        lines += [f"  {similarity:.2f}  {text}" for text, similarity in self.nearest.pairs[:top]]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON: label, score, shares, and (text, similarity) pairs or None."""
+        nearest = None if self.nearest is None else self.nearest.pairs
+        return {
+            "label": self.label,
+            "score": self.score,
+            "shares": self.shares,
+            "nearest": nearest,
+        }
 
 
 def nearest_instances(
@@ -101,6 +146,53 @@ def _rows_of_label(Y: Sparse, label: int) -> IntArray:
         return np.asarray(Y.indices[Y.indptr[label] : Y.indptr[label + 1]], np.int64)
     stored = np.flatnonzero(Y.indices == label)
     return np.asarray(np.searchsorted(Y.indptr, stored, side="right") - 1, np.int64)
+
+
+@dataclass(frozen=True)
+class KeptInstances:
+    """Embeddings of the training instances, and who has which label.
+
+    Two bytes for each number: 100,000 instances of 384 dimensions take 77 MB.
+
+    Parameters
+    ----------
+    vectors : float16 array (n_instances, d)
+    Y : CSC (n_instances, n_labels)
+    """
+
+    vectors: npt.NDArray[np.float16]
+    Y: Sparse
+
+    @classmethod
+    def of(cls, embeddings: FloatArray, Y: Sparse) -> Self:
+        """From embeddings (n_instances, d) and Y (n_instances, n_labels) of any sparse format."""
+        return cls(embeddings.astype(np.float16), sp.csc_array(Y))
+
+    def nearest(self, label: int, query: FloatArray, *, top_k: int) -> NearestInstances:
+        """The instances of a label most like a query (d,); a label added later has none."""
+        top_k = checked_count(top_k, "top_k")
+        if label >= self.Y.shape[1]:
+            return NearestInstances(np.zeros(0, np.int64), np.zeros(0, np.float32))
+        return nearest_instances(label, query, self.vectors, self.Y, top_k=top_k)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Arrays by name, as the store takes them."""
+        return {
+            "instances.vectors": self.vectors,
+            "instances.of_label": np.asarray(self.Y.indices, np.int64),
+            "instances.label_offsets": np.asarray(self.Y.indptr, np.int64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self | None:
+        """Restore what `arrays` gave; None if no instances were kept."""
+        if "instances.vectors" not in arrays:
+            return None
+        vectors, rows = arrays["instances.vectors"], arrays["instances.of_label"]
+        offsets = arrays["instances.label_offsets"]
+        ones = np.ones(len(rows), np.float32)
+        shape = (len(vectors), len(offsets) - 1)
+        return cls(vectors, sp.csc_array((ones, rows, offsets), shape=shape))
 
 
 @torch.no_grad()

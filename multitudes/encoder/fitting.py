@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 
 from multitudes.config import Config
+from multitudes.deep.devices import choose_device
 from multitudes.deep.prefetch import prefetched
 from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows
@@ -19,22 +20,24 @@ from multitudes.deep.training import (
     Checkpoint,
     History,
     TrainingConfig,
-    choose_device,
     digest_of,
     train,
 )
-from multitudes.encoder.backbone.backbone import Backbone
-from multitudes.encoder.backbone.encoding import Precision
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.backbone.embedding import embed
+from multitudes.encoder.backbone.model import Backbone
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.network import PrimeNetwork, StepInput, put_on_device
 from multitudes.encoder.prototypes.centroids import Centroids
 from multitudes.encoder.prototypes.free_vectors import FreeVectors
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
-from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
+from multitudes.encoder.prototypes.network import PrototypeConfig, PrototypeNetwork
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
+from multitudes.encoder.search.approximate import IndexConfig
+from multitudes.encoder.search.index import PrototypeIndex
+from multitudes.metrics import precision_at_k, recall_at_k
 from multitudes.types import FloatArray, Sparse
 
-TEXTS_AT_ONCE = {"cuda": 4096, "cpu": 64}
+DEEPEST = 100
+"""The k of the recall that validation measures."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +73,12 @@ class TrainingTexts:
         return digest_of(*arrays, self.Y.indptr, self.Y.indices)
 
 
-class Validate(Protocol):
-    """Measures a network on instances kept aside."""
-
-    def __call__(self, network: PrimeNetwork, /) -> Mapping[str, float]:
-        """Metrics, the higher the better."""
-
-    def digest(self) -> str:
-        """A fingerprint of these instances."""
-
-
 def fit_network(
     texts: TrainingTexts,
     backbone: Backbone,
     config: PrimeConfig,
     *,
-    validate: Validate | None = None,
+    validate: Validation | None = None,
     checkpoint: str | PathLike[str] | None = None,
 ) -> tuple[PrimeNetwork, History]:
     """Train a backbone and what makes prototypes; the network is left on its device."""
@@ -124,7 +117,7 @@ def fit_network(
 
 
 def identity(
-    texts: TrainingTexts, backbone: Backbone, config: PrimeConfig, validate: Validate | None
+    texts: TrainingTexts, backbone: Backbone, config: PrimeConfig, validate: Validation | None
 ) -> dict[str, Any]:
     """What the result of a training depends on; one that is resumed must agree."""
     weights = (weight.detach().cpu().float().numpy() for weight in backbone.parameters())
@@ -234,19 +227,6 @@ def refresh_centroids(network: PrimeNetwork, texts: TrainingTexts) -> None:
         network.centroids.recompute(embeddings, texts.Y)
 
 
-def embed(
-    backbone: Backbone, rows: TokenRows, progress: str, *, precision: Precision | None = None
-) -> FloatArray:
-    """Embeddings (n, d) of tokenized texts, in batches that suit the device."""
-    kind = backbone.device.type
-    return backbone.encode(
-        rows,
-        batch_size=TEXTS_AT_ONCE.get(kind, 256),
-        precision=precision or ("bf16" if kind == "cuda" else "float32"),
-        progress=progress,
-    )
-
-
 def label_prototypes(network: PrimeNetwork, labels: TokenRows) -> tuple[FloatArray, FloatArray]:
     """Prototypes and text embeddings, (n_labels, d) each, of the labels of a training."""
     texts = embed(network.backbone, labels, "Embedding labels")
@@ -256,3 +236,38 @@ def label_prototypes(network: PrimeNetwork, labels: TokenRows) -> tuple[FloatArr
     prototypes: Any = network.all_prototypes(torch.from_numpy(texts).to(device))
     network.train(was_training)
     return prototypes.cpu().numpy(), texts
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Measures a network: P@1, P@5 and R@100.
+
+    Parameters
+    ----------
+    instances : TokenRows
+        Texts kept aside.
+    Y : CSR (n, n_labels)
+        Their labels.
+    labels : TokenRows
+        The texts of all labels.
+    """
+
+    instances: TokenRows
+    Y: Sparse
+    labels: TokenRows
+
+    def digest(self) -> str:
+        """A fingerprint: other instances may choose another epoch."""
+        return digest_of(self.instances.ids, self.instances.offsets, self.Y.indices, self.Y.indptr)
+
+    def __call__(self, network: PrimeNetwork) -> dict[str, float]:
+        """The metrics now."""
+        prototypes, _ = label_prototypes(network, self.labels)
+        queries = embed(network.backbone, self.instances, "Embedding validation texts")
+        index = PrototypeIndex(prototypes, IndexConfig(kind="flat"))
+        found = index.search(queries, top_k=DEEPEST)
+        return {
+            "P@1": precision_at_k(found, self.Y, k=1),
+            "P@5": precision_at_k(found, self.Y, k=5),
+            "R@100": recall_at_k(found, self.Y, k=DEEPEST),
+        }

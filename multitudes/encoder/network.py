@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from multitudes.deep.texts.tokens import PackedTokens, TokenRows, joined, pack
-from multitudes.encoder.backbone.backbone import Backbone
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.backbone.model import Backbone
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.multi_objective import multi_objective_loss
 from multitudes.encoder.losses.targets import Targets, draw_positives, known_pairs
 from multitudes.encoder.prototypes.centroids import Centroids
 from multitudes.encoder.prototypes.free_vectors import FreeVectors
-from multitudes.encoder.prototypes.prototype_config import SOURCES
-from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
-from multitudes.encoder.sampling.batch import Batch
+from multitudes.encoder.prototypes.network import SOURCES, PrototypeConfig, PrototypeNetwork
+from multitudes.encoder.sampling.sampler import Batch
+from multitudes.store import State
 from multitudes.types import IntArray
 
+KIND = "prime-network"
+BACKBONE = "backbone."
 ROUND_UP_TO = 256  # tokens of a batch on a GPU: fewer different sizes for its matrix kernels
 
 
@@ -219,6 +221,44 @@ class PrimeNetwork(nn.Module):
         """Prototypes (m, d) of labels that training never saw; see `new_sources`."""
         prototypes: Tensor = self.prototypes(*new_sources(texts, centroids, has_text))
         return prototypes
+
+    def to_state(self) -> State:
+        """Settings, arrays and the backbone."""
+        named = self.state_dict().items()
+        arrays = {name: v.cpu().numpy() for name, v in named if not name.startswith(BACKBONE)}
+        return State(
+            KIND,
+            {"prototypes": self.prototypes.config.to_dict(), "loss": self.loss.to_dict()},
+            arrays,
+            parts={"backbone": self.backbone.to_state()},
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The network again, on the CPU, ready to predict."""
+        backbone = Backbone.from_state(state.parts["backbone"])
+        arrays = state.arrays
+        settings = PrototypeConfig.from_dict(state.config["prototypes"])
+        centroids = free_vectors = has_text = None
+        if "centroids.vectors" in arrays:
+            n_labels, dim = arrays["centroids.vectors"].shape
+            centroids = Centroids(n_labels, dim, momentum=settings.momentum)
+        if "free_vectors.vectors" in arrays:
+            n_vectors, dim = arrays["free_vectors.vectors"].shape
+            free_vectors = FreeVectors(arrays["free_vectors.clusters"], n_vectors, dim)
+        if "has_text" in arrays:
+            has_text = torch.from_numpy(np.array(arrays["has_text"]))
+        network = cls(
+            backbone,
+            PrototypeNetwork(backbone.dim, settings),
+            centroids=centroids,
+            free_vectors=free_vectors,
+            has_text=has_text,
+            loss=LossConfig.from_dict(state.config["loss"]),
+        )
+        tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+        network.load_state_dict(tensors, strict=False)  # the backbone has its own already
+        return network.eval()
 
 
 def new_sources(texts: Tensor, centroids: Tensor, has_text: Tensor | None = None) -> Sources:

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from multitudes.deep.texts.inputs import Texts
 from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows, joined
-from multitudes.encoder.fitting import embed
+from multitudes.encoder.backbone.embedding import embed
 from multitudes.encoder.network import PrimeNetwork
-from multitudes.encoder.text_inputs import Texts
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import FloatArray
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.prime import Prime
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
+from multitudes.encoder.prototypes.network import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.errors import ConfigError, suggestion
 
@@ -52,6 +52,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
         {"prototypes": _TEXT, "loss": _SOFTMAX, "sampler": _RANDOM},
     ),
 }
+"""What each preset is, and its settings of `Prime`, by name."""
 
 
 def prime_preset(name: str) -> Prime:

@@ -13,41 +13,38 @@ from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.config import settings_as_dicts, settings_from_dicts
+from multitudes.deep.devices import choose_device
 from multitudes.deep.processor import checked_precision
-from multitudes.deep.texts.tokenizing import has_words
-from multitudes.deep.texts.tokens import TokenRows, joined
-from multitudes.deep.training import TrainingConfig, choose_device
-from multitudes.encoder.backbone.backbone import Backbone
-from multitudes.encoder.backbone.backbone_config import BackboneConfig
-from multitudes.encoder.backbone.loading import load_backbone
-from multitudes.encoder.classifier import ClassifierConfig, train_classifier
-from multitudes.encoder.explanation import Explanation, source_shares
-from multitudes.encoder.fitting import (
-    PrimeConfig,
-    TrainingTexts,
-    embed,
-    fit_network,
-    label_prototypes,
-)
-from multitudes.encoder.kept_instances import KeptInstances
-from multitudes.encoder.losses.loss_config import LossConfig
-from multitudes.encoder.network import PrimeNetwork, Sources, new_sources
-from multitudes.encoder.network_state import network_from_state, network_state
-from multitudes.encoder.new_labels import NewLabels, example_centroids
-from multitudes.encoder.prediction_encoder import PredictionEncoder
-from multitudes.encoder.prototypes.prototype_config import SOURCES, PrototypeConfig
-from multitudes.encoder.sampling import SamplerConfig
-from multitudes.encoder.search.index import PrototypeIndex
-from multitudes.encoder.search.index_config import IndexConfig
-from multitudes.encoder.text_inputs import (
+from multitudes.deep.texts.inputs import (
     Texts,
     all_texts,
     checked_label_texts,
     checked_texts,
     checked_validation,
-    tokenized,
 )
-from multitudes.encoder.validation import Validation
+from multitudes.deep.texts.tokenizing import has_words
+from multitudes.deep.texts.tokens import TokenRows, joined
+from multitudes.deep.training import TrainingConfig
+from multitudes.encoder.backbone.embedding import PredictionEncoder
+from multitudes.encoder.backbone.loading import load_backbone
+from multitudes.encoder.backbone.model import Backbone, BackboneConfig
+from multitudes.encoder.classifier import ClassifierConfig, train_classifier
+from multitudes.encoder.explanation import Explanation, KeptInstances, source_shares
+from multitudes.encoder.fitting import (
+    PrimeConfig,
+    TrainingTexts,
+    Validation,
+    embed,
+    fit_network,
+    label_prototypes,
+)
+from multitudes.encoder.losses.config import LossConfig
+from multitudes.encoder.network import PrimeNetwork, Sources, new_sources
+from multitudes.encoder.new_labels import NewLabels, example_centroids
+from multitudes.encoder.prototypes.network import SOURCES, PrototypeConfig
+from multitudes.encoder.sampling import SamplerConfig
+from multitudes.encoder.search.approximate import IndexConfig
+from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.errors import DataError, NotFittedError
 from multitudes.store import State
 from multitudes.types import FloatArray, Predictions, Sparse
@@ -204,8 +201,8 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     def _tokenized(
         self, backbone: Backbone, X: Texts, label_texts: Texts, Y: Sparse
     ) -> TrainingTexts:
-        instances = tokenized(backbone, X, backbone.config.max_length)
-        labels = tokenized(backbone, label_texts, backbone.config.label_max_length)
+        instances = backbone.tokenize(X)
+        labels = backbone.tokenize(label_texts, max_length=backbone.config.label_max_length)
         self.n_left_out_ = int(np.count_nonzero(np.diff(Y.indptr) == 0))
         self.n_empty_, self.n_labels_without_text_ = instances.n_empty, labels.n_empty
         self.n_cut_ = instances.n_cut + labels.n_cut
@@ -215,7 +212,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         self, backbone: Backbone, texts: TrainingTexts, validation: tuple[Texts, Sparse]
     ) -> Validation:
         some, Y = checked_validation(validation, n_labels=texts.Y.shape[1])
-        rows = tokenized(backbone, some, backbone.config.max_length).rows
+        rows = backbone.tokenize(some).rows
         return Validation(rows, Y, texts.labels)
 
     def _finish(self, network: PrimeNetwork, texts: TrainingTexts) -> None:
@@ -261,7 +258,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         precision = self._precision or self.precision
         if self._encoder is None or self._encoder.setting != precision:
             self._encoder = PredictionEncoder(backbone, precision)
-        rows = tokenized(backbone, checked_texts(X, "X"), backbone.config.max_length).rows
+        rows = backbone.tokenize(checked_texts(X, "X")).rows
         return self._encoder(rows)
 
     def predict(
@@ -352,7 +349,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         )
         if not len(label_texts):
             return self
-        rows = tokenized(backbone, label_texts, backbone.config.label_max_length).rows
+        rows = backbone.tokenize(label_texts, max_length=backbone.config.label_max_length).rows
         self.index_.add(NewLabels(rows, centroids).prototypes(self.network_))
         self.label_rows_ = joined(self.label_rows_, rows)
         self.added_centroids_ = np.concatenate([self.added_centroids_, centroids])
@@ -375,7 +372,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
                 "added_centroids": self.added_centroids_,
                 **({} if self.instances_ is None else self.instances_.arrays()),
             },
-            parts={"network": network_state(self.network_), "index": self.index_.to_state()},
+            parts={"network": self.network_.to_state(), "index": self.index_.to_state()},
         )
 
     @classmethod
@@ -384,7 +381,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         arrays = state.arrays
         configs = settings_from_dicts(state.config, cls.config_kinds())
         model = cls(**configs, **{name: state.config[name] for name in PLAIN})
-        model.network_ = network_from_state(state.parts["network"])
+        model.network_ = PrimeNetwork.from_state(state.parts["network"])
         model.label_rows_ = TokenRows(arrays["label_token_ids"], arrays["label_token_offsets"])
         model.added_centroids_ = np.array(arrays["added_centroids"])
         model.instances_ = KeptInstances.from_arrays(arrays)

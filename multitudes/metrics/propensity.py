@@ -23,6 +23,7 @@ PROPENSITY_PRESETS: dict[str, tuple[float, float]] = {
     "amazon-670k": (0.6, 2.6),
     "amazon-3m": (0.6, 2.6),
 }
+"""The constants (a, b) of propensity for public data sets, by name."""
 
 
 def propensity_preset(name: str) -> tuple[float, float]:

@@ -6,18 +6,18 @@ from multitudes.errors import require
 for _package in ("torch", "accelerate"):  # before an import below trips over it
     require(_package, extra="deep")
 
-from multitudes.seq2set.generation.decoding_config import DecodingConfig  # noqa: E402
+from multitudes.seq2set.fitting import Seq2SetTraining  # noqa: E402
+from multitudes.seq2set.generation.generate import DecodingConfig  # noqa: E402
 from multitudes.seq2set.losses import set_generation_loss  # noqa: E402
 from multitudes.seq2set.losses.assignment_schemes import choose_scheme  # noqa: E402
-from multitudes.seq2set.losses.loss_config import SetLossConfig  # noqa: E402
+from multitudes.seq2set.losses.config import SetLossConfig  # noqa: E402
 from multitudes.seq2set.losses.matching import Matcher  # noqa: E402
+from multitudes.seq2set.network.config import NetworkConfig  # noqa: E402
 from multitudes.seq2set.network.label_softmax import OutputLayer  # noqa: E402
-from multitudes.seq2set.network.network_config import NetworkConfig  # noqa: E402
 from multitudes.seq2set.otseq2set import OTSeq2Set  # noqa: E402
 from multitudes.seq2set.presets import PRESETS, seq2set_preset  # noqa: E402
-from multitudes.seq2set.training_config import Seq2SetTraining  # noqa: E402
-from multitudes.seq2set.words.word_batches import BatchConfig  # noqa: E402
-from multitudes.seq2set.words.words_config import WordsConfig  # noqa: E402
+from multitudes.seq2set.words.batches import BatchConfig  # noqa: E402
+from multitudes.seq2set.words.vocabulary import WordsConfig  # noqa: E402
 
 __all__ = [
     "PRESETS",

@@ -7,26 +7,37 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from multitudes.config import Config
+from multitudes.config import Config, setting_again
 from multitudes.deep.prefetch import prefetched
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import Batches, Checkpoint, History, TrainingConfig, digest_of, train
-from multitudes.seq2set.generation.decoding_config import DecodingConfig
+from multitudes.seq2set.generation.generate import DecodingConfig
 from multitudes.seq2set.generation.prediction import Validation
-from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.losses.config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher
-from multitudes.seq2set.network.network import SeqNetwork, TrainingBatch
-from multitudes.seq2set.network.network_config import NetworkConfig
+from multitudes.seq2set.network.config import NetworkConfig
+from multitudes.seq2set.network.seq_network import SeqNetwork, TrainingBatch
 from multitudes.seq2set.targets import TargetRows
 from multitudes.seq2set.training_step import BatchTerms, Objective, TrainingStep
-from multitudes.seq2set.words.word_batches import (
+from multitudes.seq2set.words.batches import (
     LENGTHS_PER_DOUBLING,
     BatchConfig,
     epoch_rows,
     on_device,
     word_batch,
 )
-from multitudes.seq2set.words.words_config import WordsConfig
+from multitudes.seq2set.words.vocabulary import WordsConfig
+
+
+@dataclass(frozen=True)
+class Seq2SetTraining(TrainingConfig):
+    """Section 3.4: Adam without decay, a cosine by epochs, gradients clipped at 8."""
+
+    learning_rate: float = setting_again(TrainingConfig, "learning_rate", 1e-3)
+    weight_decay: float = setting_again(TrainingConfig, "weight_decay", 0.0)
+    warmup_steps: int = setting_again(TrainingConfig, "warmup_steps", 0)
+    schedule: str = setting_again(TrainingConfig, "schedule", "cosine-epochs")
+    clip: float | None = setting_again(TrainingConfig, "clip", 8.0)
 
 
 @dataclass(frozen=True)

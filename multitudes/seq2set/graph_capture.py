@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from multitudes.deep.training.loss_terms import LOSS
+from multitudes.deep.training import LOSS
 from multitudes.errors import TrainingError
 
 WARM_UPS = 2  # kernels are compiled and libraries set up before a capture, not in it

@@ -11,39 +11,45 @@ from typing import Any, Self, get_args
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 
 from multitudes import progress
-from multitudes.config import settings_as_dicts, settings_from_dicts
+from multitudes.deep.devices import choose_device
 from multitudes.deep.processor import checked_precision
+from multitudes.deep.texts.inputs import checked_label_texts, checked_validation
 from multitudes.deep.texts.tokens import TokenRows
-from multitudes.deep.training import TrainingConfig, choose_device
-from multitudes.encoder.text_inputs import checked_label_texts, checked_validation
+from multitudes.deep.training import TrainingConfig
 from multitudes.errors import ConfigError, NotFittedError
+from multitudes.estimator import Estimator
 from multitudes.features.text_buffer import as_texts
-from multitudes.seq2set.fitting import FitConfig, TrainingTexts, fit_network
-from multitudes.seq2set.generation.decoding_config import DecodingConfig
+from multitudes.seq2set.fitting import FitConfig, Seq2SetTraining, TrainingTexts, fit_network
+from multitudes.seq2set.generation.generate import DecodingConfig
 from multitudes.seq2set.generation.prediction import Predictor, Validation
 from multitudes.seq2set.losses.assignment_schemes import choose_scheme
-from multitudes.seq2set.losses.loss_config import SetLossConfig
-from multitudes.seq2set.network.label_vectors import start_vectors
-from multitudes.seq2set.network.network import SeqNetwork
-from multitudes.seq2set.network.network_config import NetworkConfig
-from multitudes.seq2set.network.network_state import network_from_state, network_state
+from multitudes.seq2set.losses.config import SetLossConfig
+from multitudes.seq2set.network.config import NetworkConfig
+from multitudes.seq2set.network.seq_network import SeqNetwork, network_from_state, network_state
 from multitudes.seq2set.targets import TargetRows, target_rows
-from multitudes.seq2set.training_config import Seq2SetTraining
 from multitudes.seq2set.training_step import Objective
-from multitudes.seq2set.words.vocabulary import WordVocabulary
-from multitudes.seq2set.words.word_batches import BatchConfig
-from multitudes.seq2set.words.words_config import WordsConfig
+from multitudes.seq2set.words.batches import BatchConfig
+from multitudes.seq2set.words.start_vectors import start_vectors
+from multitudes.seq2set.words.vocabulary import WordsConfig, WordVocabulary
 from multitudes.store import State
 from multitudes.types import Predictions, Sparse
 from multitudes.validation import checked_count, checked_labels
 
 ORDERS = ("id", "frequent")
+CONFIGS: dict[str, Any] = {
+    "words": WordsConfig,
+    "network": NetworkConfig,
+    "loss": SetLossConfig,
+    "batches": BatchConfig,
+    "decoding": DecodingConfig,
+    "training": Seq2SetTraining,
+}
+PLAIN = ("objective", "order", "random_state", "verbose")
 
 
-class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
+class OTSeq2Set(Estimator):
     """Generates label sets, trained with matching and optimal transport (OTSeq2Set).
 
     A recurrent encoder reads the words of a text; a recurrent decoder names one label after the
@@ -52,17 +58,17 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    words : WordsConfig, optional
+    words : WordsConfig
         Vocabulary, length of texts, word vectors.
-    network : NetworkConfig, optional
+    network : NetworkConfig
         Sizes, convolution, bottleneck, compilation.
-    loss : SetLossConfig, optional
+    loss : SetLossConfig
         Matching and transport, for the objective "set".
-    batches : BatchConfig, optional
+    batches : BatchConfig
         Sizes of batches.
-    decoding : DecodingConfig, optional
+    decoding : DecodingConfig
         How labels are generated; may be changed after `fit`.
-    training : Seq2SetTraining, optional
+    training : Seq2SetTraining
         Epochs, learning rate, precision, checkpoints: a `TrainingConfig` with the paper's defaults.
         Its `random_state` is the one below.
     objective : "set" or "sequence"
@@ -103,12 +109,13 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        words: WordsConfig | None = None,
-        network: NetworkConfig | None = None,
-        loss: SetLossConfig | None = None,
-        batches: BatchConfig | None = None,
-        decoding: DecodingConfig | None = None,
-        training: Seq2SetTraining | None = None,
+        *,
+        words: WordsConfig = WordsConfig(),
+        network: NetworkConfig = NetworkConfig(),
+        loss: SetLossConfig = SetLossConfig(),
+        batches: BatchConfig = BatchConfig(),
+        decoding: DecodingConfig = DecodingConfig(),
+        training: Seq2SetTraining = Seq2SetTraining(),
         objective: Objective = "set",
         order: str = "id",
         random_state: int = 0,
@@ -191,22 +198,18 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
             )
         if self.order not in ORDERS:
             raise ConfigError(f"order must be one of {list(ORDERS)}, got {self.order!r}")
+        if not isinstance(self.training, TrainingConfig):
+            raise ConfigError(f"training must be a Seq2SetTraining, got {self.training!r}")
         return FitConfig(
-            words=self.words or WordsConfig(),
-            network=self.network or NetworkConfig(),
-            loss=self.loss or SetLossConfig(),
-            batches=self.batches or BatchConfig(),
-            decoding=self.decoding or DecodingConfig(),
-            training=self._training(),
+            words=self.words,
+            network=self.network,
+            loss=self.loss,
+            batches=self.batches,
+            decoding=self.decoding,
+            training=self.training.with_random_state(self.random_state),
             objective=self.objective,
             order=self.order,
         )
-
-    def _training(self) -> TrainingConfig:
-        training = self.training or Seq2SetTraining()
-        if not isinstance(training, TrainingConfig):
-            raise ConfigError(f"training must be a Seq2SetTraining or None, got {training!r}")
-        return training.with_random_state(self.random_state)
 
     def _targets(self, Y: Sparse, config: FitConfig) -> TargetRows:
         n_steps = config.network.n_steps
@@ -306,8 +309,7 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _rows(self, X: Sequence[str]) -> TokenRows:
-        max_length = (self.words or WordsConfig()).max_length
-        return self.vocabulary_.rows(X, max_length=max_length).rows
+        return self.vocabulary_.rows(X, max_length=self.words.max_length).rows
 
     def _fitted_predictor(self) -> Predictor:
         self._check_fitted()
@@ -321,11 +323,8 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
         return State(
             "otseq2set",
             {
-                **settings_as_dicts(self, self.config_kinds()),
-                **{
-                    name: getattr(self, name)
-                    for name in ("objective", "order", "random_state", "verbose")
-                },
+                **self.config_dicts(),
+                **{name: getattr(self, name) for name in PLAIN},
                 "lowercase": self.vocabulary_.lowercase,
             },
             strings={"words": self.vocabulary_.words},
@@ -335,27 +334,16 @@ class OTSeq2Set(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The model again, on the CPU."""
-        configs = settings_from_dicts(state.config, cls.config_kinds())
-        plain = {
-            name: state.config[name] for name in ("objective", "order", "random_state", "verbose")
+        configs = {
+            name: kind.from_dict(state.config[name])
+            for name, kind in CONFIGS.items()
+            if state.config[name] is not None
         }
-        model = cls(**configs, **plain)
+        model = cls(**configs, **{name: state.config[name] for name in PLAIN})
         model.vocabulary_ = WordVocabulary(tuple(state.strings["words"]), state.config["lowercase"])
         model.network_ = network_from_state(state.parts["network"])
         model.n_steps_ = model.network_.decoder.n_steps - model._ends
         return model
-
-    @staticmethod
-    def config_kinds() -> dict[str, Any]:
-        """Parameters that are a Config, and of which kind."""
-        return {
-            "words": WordsConfig,
-            "network": NetworkConfig,
-            "loss": SetLossConfig,
-            "batches": BatchConfig,
-            "decoding": DecodingConfig,
-            "training": Seq2SetTraining,
-        }
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):

@@ -8,15 +8,15 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from multitudes.deep.training.loss_terms import LOSS
+from multitudes.deep.training import LOSS
 from multitudes.seq2set.graph_capture import CapturedGradients
 from multitudes.seq2set.losses import sequence_loss, set_generation_loss
-from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.losses.config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher
 from multitudes.seq2set.network.decoder import Decoded
 from multitudes.seq2set.network.label_output import fed_before
-from multitudes.seq2set.network.network import SeqNetwork, TrainingBatch
-from multitudes.seq2set.words.word_batches import WordBatch
+from multitudes.seq2set.network.seq_network import SeqNetwork, TrainingBatch
+from multitudes.seq2set.words.batches import WordBatch
 
 Objective = Literal["set", "sequence"]
 

@@ -64,6 +64,6 @@ def _check_used(used: bool, model: Any, device: str) -> None:
 
 def _check_there(device: str) -> str:
     """The device that "auto" stands for, or the one named, if it is there."""
-    from multitudes.deep.training import choose_device
+    from multitudes.deep.devices import choose_device
 
     return str(choose_device(device))

@@ -64,7 +64,7 @@ def learn(model: Any, features: Any, lesson: Lesson) -> tuple[Any, GroupReport |
     lesson : Lesson
     """
     if features is None:
-        from multitudes.deep.training.threads import torch_threads
+        from multitudes.deep.devices import torch_threads
 
         with torch_threads(lesson.n_jobs):
             return _from_texts(model, lesson)

@@ -30,7 +30,7 @@ def _block(name: str) -> Any:
                 f"the features {name!r} name no encoder: write encoder:FOLDER, the folder of a "
                 "saved model or of sentence-transformers, or encoder:minilm"
             )
-        from multitudes.encoder.encoder_features import EncoderFeatures
+        from multitudes.encoder.features import EncoderFeatures
 
         return EncoderFeatures(source)
     if name in PRESETS and PRESETS[name].reads == "texts":

@@ -112,6 +112,7 @@ PRESETS = {
         _generator("sgm", "seq2seq that weighs all labels it might have written"),
     )
 }
+"""The models that `Tagger` knows by name."""
 
 
 def preset(name: str) -> Preset:

@@ -14,7 +14,7 @@ from benchmarks.prime.hold_out import hold_out
 from benchmarks.prime.problem import Problem
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import TrainingConfig
-from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.model import BackboneConfig
 
 
 def rows(n, first):

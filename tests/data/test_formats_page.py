@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import os
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -61,3 +66,23 @@ def test_every_format_and_setting_is_on_the_page() -> None:
     formats = [format.name for format in BUILT_IN]
     missing = [name for name in (*formats, *settings) if f"`{name}`" not in PAGE]
     assert missing == []
+
+
+def test_the_package_of_the_page_adds_its_format(folder: Path) -> None:
+    groups = tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"]
+    lines = [
+        f"[{group}]\n{name} = {value}" for group, e in groups.items() for name, value in e.items()
+    ]
+    info = folder / "multitudes_hashtags-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hashtags\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    (folder / "new.tags.gz").write_bytes(gzip.compress(b"a leather belt, brown #belts #leather\n"))
+    subprocess.run(
+        [sys.executable, "-m", "multitudes", "convert", "new.tags.gz", "new.jsonl"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
+        check=True,
+    )
+    dataset = read_dataset("new.jsonl")
+    assert dataset.texts == ("a leather belt, brown",)
+    assert dataset.labels_of(0) == ["belts", "leather"]

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from multitudes.encoder.sampling import prefetched
+from multitudes.deep.prefetch import prefetched
 
 
 def n_prefetch_threads():

@@ -333,7 +333,7 @@ ENTRIES = [
     "import multitudes.deep.texts.tokens",
     "import multitudes.seq2set",
     "import multitudes.deep.training",
-    "import multitudes.deep.training.threads",
+    "import multitudes.deep.devices",
     "import multitudes.groups.miml",
     "from multitudes import Prime",
     "from multitudes import OTSeq2Set",

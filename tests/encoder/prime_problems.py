@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from multitudes.data import make_catalogue, split
 from multitudes.deep.training import TrainingConfig
-from multitudes.encoder.backbone.backbone_config import BackboneConfig
+from multitudes.encoder.backbone.model import BackboneConfig
 from multitudes.encoder.prime import Prime
 from multitudes.encoder.sampling import SamplerConfig
 

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,9 +9,13 @@ pytest.importorskip("torch")
 import torch
 from torch.nn.functional import normalize
 
-from multitudes.encoder.explanation import nearest_instances, source_shares
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
-from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
+from multitudes.encoder.explanation import (
+    Explanation,
+    NearestInstances,
+    nearest_instances,
+    source_shares,
+)
+from multitudes.encoder.prototypes.network import PrototypeConfig, PrototypeNetwork
 from multitudes.errors import ConfigError, DataError
 
 EMBEDDINGS = np.array([[1, 0], [0.8, 0.6], [0, 1], [0.6, 0.8], [0.8, 0.6]], np.float32)
@@ -87,3 +93,26 @@ def test_equal_sources_have_equal_shares():
     text = sources()[0]
     shares = source_shares(network(), text, text.clone(), text.clone())
     torch.testing.assert_close(shares, torch.full((6, 3), 1 / 3))
+
+
+def test_an_explanation_can_hold_names_and_texts():
+    found = NearestInstances(np.array([3, 7]), np.array([0.5, 0.25], np.float32))
+    why = Explanation(2, 0.75, {"text": 0.5, "centroid": 0.25, "free": 0.0}, found)
+    assert why.table().splitlines() == [
+        "label 2: score 0.7500",
+        "  prototype: its text +0.50, its training texts +0.25, its free vector +0.00",
+        "  0.50  instance 3",
+        "  0.25  instance 7",
+    ]
+    named = why.named("fruit", {3: "a ripe apple"})
+    assert named.label == "fruit"
+    assert named.nearest.pairs == (("a ripe apple", 0.5), ("instance 7", 0.25))
+    assert named.table(top=1).splitlines()[2:] == ["  0.50  a ripe apple"]
+    assert json.loads(json.dumps(named.to_dict()))["nearest"] == [
+        ["a ripe apple", 0.5],
+        ["instance 7", 0.25],
+    ]
+    assert why.named(None).label == 2
+    alone = Explanation(2, 0.75, why.shares, None).named("fruit", {3: "a"})
+    assert "not kept" in alone.table()
+    assert alone.to_dict()["nearest"] is None

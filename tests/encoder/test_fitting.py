@@ -12,18 +12,20 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import pytest
 import scipy.sparse as sp
 import torch
 
 from multitudes.deep.training import TrainingConfig
-from multitudes.encoder.backbone.backbone_config import BackboneConfig
 from multitudes.encoder.backbone.loading import load_backbone
-from multitudes.encoder.fitting import PrimeConfig, TrainingTexts, start_network
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.backbone.model import BackboneConfig
+from multitudes.encoder.fitting import PrimeConfig, TrainingTexts, Validation, start_network
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.network import PrimeNetwork
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
+from multitudes.encoder.prototypes.network import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.errors import ConfigError, DataError, ResourceError, TrainingError
+from multitudes.metrics import precision_at_k, recall_at_k
 from tests.encoder.prime_problems import SMALL, colors, epochs, prime, weights
 
 ROOT = Path(__file__).parents[2]
@@ -274,3 +276,25 @@ def test_a_text_encoder_refuses_examples():
     found = fit(model().set_params(prototypes=only_text))
     with pytest.raises(ConfigError, match="cannot use examples"):
         found.add_labels(["purple"], [["a purple thing"]])
+
+
+def test_it_measures_what_prediction_gives():
+    texts, Y, names = colors()
+    model = prime(training=epochs(2)).fit(texts, Y, label_texts=names)
+    backbone = model.network_.backbone
+    measure = Validation(backbone.tokenize(texts).rows, Y, model.label_rows_)
+    found = model.predict(texts, top_k=100)
+    measured = measure(model.network_)
+    assert measured["P@1"] == pytest.approx(precision_at_k(found, Y, k=1))
+    assert measured["P@5"] == pytest.approx(precision_at_k(found, Y, k=5))
+    assert measured["R@100"] == pytest.approx(recall_at_k(found, Y, k=100)) == 1
+    assert np.isfinite(list(measured.values())).all()
+
+
+def test_it_leaves_the_network_as_it_was():
+    texts, Y, names = colors()
+    model = prime(training=epochs(1)).fit(texts, Y, label_texts=names)
+    model.network_.train()
+    Validation(model.network_.backbone.tokenize(texts).rows, Y, model.label_rows_)(model.network_)
+    assert model.network_.training
+    assert model.network_.backbone.training

@@ -11,9 +11,8 @@ import torch
 from multitudes.encoder.network import PrimeNetwork, new_sources, put_on_device
 from multitudes.encoder.prototypes.centroids import Centroids
 from multitudes.encoder.prototypes.free_vectors import FreeVectors
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
-from multitudes.encoder.prototypes.prototypes import PrototypeNetwork
-from multitudes.encoder.sampling.batch import Batch
+from multitudes.encoder.prototypes.network import PrototypeConfig, PrototypeNetwork
+from multitudes.encoder.sampling.sampler import Batch
 
 BATCH = Batch(
     instances=np.array([4, 0, 2]),

@@ -12,11 +12,11 @@ pytest.importorskip("transformers")
 import torch
 from sklearn.base import clone
 
+from multitudes.encoder.backbone.embedding import embed
 from multitudes.encoder.classifier import ClassifierConfig
-from multitudes.encoder.fitting import embed
-from multitudes.encoder.prototypes.prototype_config import PrototypeConfig
+from multitudes.encoder.prototypes.network import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
-from multitudes.encoder.search.index_config import IndexConfig
+from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.features import TfidfFeatures
 from multitudes.metrics import precision_at_k

@@ -11,15 +11,15 @@ from sklearn.base import clone
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.metrics import set_scores
-from multitudes.seq2set.generation.decoding_config import DecodingConfig
-from multitudes.seq2set.losses.loss_config import SetLossConfig
-from multitudes.seq2set.network.network_config import NetworkConfig
+from multitudes.seq2set.fitting import Seq2SetTraining
+from multitudes.seq2set.generation.generate import DecodingConfig
+from multitudes.seq2set.losses.config import SetLossConfig
+from multitudes.seq2set.network.config import NetworkConfig
 from multitudes.seq2set.otseq2set import OTSeq2Set
 from multitudes.seq2set.presets import PRESETS, seq2set_preset
-from multitudes.seq2set.training_config import Seq2SetTraining
 from multitudes.seq2set.training_step import BatchTerms
-from multitudes.seq2set.words.word_batches import BatchConfig
-from multitudes.seq2set.words.words_config import WordsConfig
+from multitudes.seq2set.words.batches import BatchConfig
+from multitudes.seq2set.words.vocabulary import WordsConfig
 from multitudes.store import read_state, save
 
 ANIMALS = ["cat", "dog", "horse", "owl", "fox", "bee"]
@@ -332,7 +332,7 @@ def test_devices_that_are_not_there(fitted, monkeypatch):
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_unfitted_models(name):
     model = seq2set_preset(name)
-    network = model.network or NetworkConfig()
+    network = model.network
     assert network.convolution == (name == "otseq2set" or name.endswith("+lc"))
     assert (model.objective == "set") == (name == "otseq2set" or name.startswith("bm"))
 
@@ -352,5 +352,5 @@ def test_another_seed_of_the_training_is_refused():
 
 
 def test_training_takes_settings_and_no_dict():
-    with pytest.raises(ConfigError, match="training must be a Seq2SetTraining or None, got {"):
+    with pytest.raises(ConfigError, match="training must be a Seq2SetTraining, got {"):
         OTSeq2Set(training={"epochs": 3}).fit(["a cat"], sp.csr_array([[1]]))

@@ -9,11 +9,11 @@ from multitudes.errors import TrainingError
 from multitudes.seq2set import graph_capture
 from multitudes.seq2set.graph_capture import CapturedGradients
 from multitudes.seq2set.losses import sequence_loss
-from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.losses.config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher
-from multitudes.seq2set.network.network import TrainingBatch
+from multitudes.seq2set.network.seq_network import TrainingBatch
 from multitudes.seq2set.training_step import BatchTerms, TrainingStep
-from multitudes.seq2set.words.word_batches import on_device, word_batch
+from multitudes.seq2set.words.batches import on_device, word_batch
 
 from .operations import WAITING, Operations
 from .tiny import N_LABELS, network, token_rows

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from multitudes.deep.texts.tokens import TokenRows
-from multitudes.seq2set.network.label_vectors import StartVectors
-from multitudes.seq2set.network.network import SeqNetwork
-from multitudes.seq2set.network.network_config import NetworkConfig
-from multitudes.seq2set.words.word_batches import WordBatch, word_batch
+from multitudes.seq2set.network.config import NetworkConfig
+from multitudes.seq2set.network.seq_network import SeqNetwork
+from multitudes.seq2set.words.batches import WordBatch, word_batch
+from multitudes.seq2set.words.start_vectors import StartVectors
 
 N_WORDS, N_LABELS, DIM = 30, 7, 6
 SMALL = {"hidden": 8, "kernels": (2, 3), "strides": (1, 2), "dropout": 0.0}

@@ -96,12 +96,13 @@ def make_catalogue(
         Size of the label space, up to 100,000: the most probable labels are taken. Rare ones may
         have no instance.
     ambiguity : float
-        Part of the ambiguous words whose senses share one label, from 0 (every sense has its own,
+        Share of the ambiguous words whose senses share one label, from 0 (every sense has its own,
         as "belt (fashion)") to 1 (all share: "belt").
     group_size : int
         Above 1, lines are dealt into groups of this size at random (the last may be smaller),
         and each group lists the labels of its members, repeated as often as they occur.
     random_state : int
+        Same seed, same catalogue.
 
     Examples
     --------
@@ -164,7 +165,7 @@ class _LabelSpace:
         return [label_name(self.code, int(c), self.base_names) for c in self.label_codes]
 
     def find(self, codes: IntArray) -> IntArray:
-        """The label id of each code, -1 where the label is not in use."""
+        """Return the label id of each code, -1 if the label is not in use."""
         places = np.searchsorted(self.label_codes, codes)
         places = np.minimum(places, len(self.label_codes) - 1)
         return np.where(self.label_codes[places] == codes, places, -1)
@@ -187,7 +188,7 @@ class _LabelSpace:
 def _mark(
     draws: Draws, space: _LabelSpace, rng: np.random.Generator
 ) -> tuple[sp.csr_array[Any], IntArray, sp.csr_array[Any]]:
-    """Senses (n_instances, n_senses) of the lines, their codes, and the part that was seen."""
+    """Return the senses (n_instances, n_senses) of lines, their codes, and those written down."""
     n = len(draws.slots)
     rows, codes, seen = [], [], []
     for kind, topic, slot, facet, other, place, has in _kinds(draws):
@@ -211,7 +212,7 @@ def _mark(
 
 
 def _kinds(draws: Draws) -> list[tuple[str, Any, Any, Any, Any, Any, Any]]:
-    """(kind, topic, slot, facet, other facet, place, whether a line has it) of its labels."""
+    """Return (kind, topic, slot, facet, other facet, place, has): which lines have which parts."""
     every = np.ones(len(draws.slots), bool)
     slots, first, second, places = draws.slots + 1, draws.first, draws.second, draws.places + 1
     low, high = np.minimum(first, second), np.maximum(first, second)
@@ -236,7 +237,7 @@ def _kinds(draws: Draws) -> list[tuple[str, Any, Any, Any, Any, Any, Any]]:
 def _labels(
     senses: Sparse, seen: Sparse, sense_labels: IntArray, n_labels: int
 ) -> sp.csr_array[Any]:
-    """Observed labels (n_instances, n_labels)."""
+    """Return the labels that were written down (n_instances, n_labels)."""
     seen = seen.tocoo()
     cells = seen.coords[0], sense_labels[seen.coords[1]]
     return _ones(sp.csr_array((seen.data, cells), shape=(senses.shape[0], n_labels)))
@@ -250,7 +251,7 @@ def _ones(matrix: Sparse) -> sp.csr_array[Any]:
 
 
 def _groups(Y: sp.csr_array[Any], group_size: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Groups of lines dealt at random, with the counts of their members' labels."""
+    """Deal lines into groups at random, and count the labels of their members."""
     if group_size == 1:
         return {}
     groups = random_groups(Y.shape[0], group_size, random_state=rng)

@@ -38,7 +38,7 @@ class Family:
 
 @functools.cache
 def topics() -> tuple[Topic, ...]:
-    """All topics, the common ones first."""
+    """Return all topics, the common ones first."""
     lines = resources.files("multitudes.data.catalogue").joinpath("topics.txt").read_text("utf-8")
     found: list[Topic] = []
     for line in lines.splitlines():

@@ -3,7 +3,7 @@
 A line has a topic and a base label ("gardening", "shears"), up to two facets ("handmade") and a
 place ("Sheffield"). Each is a label of its own, and so are their compounds ("shears, handmade",
 "shears, Sheffield", "shears, handmade, Sheffield"): more than three hundred thousand in all, of
-which a catalogue uses as many of the most probable as it is asked for.
+which a catalogue uses the most probable.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class World:
 
 @cache
 def world() -> World:
-    """The world that the word lists describe."""
+    """Build the world that the word lists describe."""
     known = topics()
     facet_names = tuple(sorted({name for family in FAMILIES.values() for name in family.facets}))
     chances = np.zeros((len(known), len(facet_names)))
@@ -79,13 +79,13 @@ def world() -> World:
 
 
 def falling(n: int, exponent: float) -> Floats:
-    """Zipf's law: n chances that fall with the rank and sum to 1."""
+    """Return n chances that fall with the rank by Zipf's law and sum to 1."""
     weights = np.arange(1, n + 1) ** -exponent
     return np.asarray(weights / weights.sum())
 
 
 def base_names(ambiguity: float) -> list[str]:
-    """The base label of each slot: fused ones share a name, the others say their topic.
+    """Return the base label of each slot: fused ones share a name, the others say their topic.
 
     The first ``round(ambiguity * n)`` ambiguous labels, spread over the alphabet, are fused.
     """
@@ -93,9 +93,9 @@ def base_names(ambiguity: float) -> list[str]:
     ambiguous = w.ambiguous
     ranked = sorted(range(len(ambiguous)), key=lambda i: (i * 0.6180339887) % 1)
     fused = {ambiguous[i] for i in ranked[: round(ambiguity * len(ambiguous))]}
-    told_apart = set(ambiguous) - fused
+    kept_apart = set(ambiguous) - fused
     return [
-        f"{name} ({w.topic_names[topic]})" if name in told_apart else name
+        f"{name} ({w.topic_names[topic]})" if name in kept_apart else name
         for name, topic in zip(w.slot_names, w.slot_topics, strict=True)
     ]
 
@@ -109,7 +109,7 @@ class Code:
     def pack(
         self, topic: object, base: object, facet: object, other: object, place: object
     ) -> IntArray:
-        """One number per combination of parts (arrays broadcast)."""
+        """Return one number per combination of parts (arrays broadcast)."""
         w = world()
         code: IntArray = np.asarray(topic, np.int64)
         sizes = (self.n_bases, len(w.facet_names), len(w.facet_names), len(PLACES))
@@ -118,7 +118,7 @@ class Code:
         return code
 
     def unpack(self, code: int) -> tuple[int, int, int, int, int]:
-        """The parts of a number."""
+        """Return the parts of a number."""
         w = world()
         parts = []
         for size in (len(PLACES), len(w.facet_names), len(w.facet_names), self.n_bases):
@@ -129,7 +129,7 @@ class Code:
 
 
 def candidates(code: Code, bases: IntArray) -> tuple[IntArray, Floats]:
-    """Codes of all labels there could be, sorted, and the chance that a line is about each.
+    """Return the codes of all possible labels, sorted, and the chance that a line is about each.
 
     `bases` (n_slots,) numbers the base label of each slot from 1.
     """
@@ -162,7 +162,7 @@ def candidates(code: Code, bases: IntArray) -> tuple[IntArray, Floats]:
 
 
 def label_name(code: Code, number: int, bases: list[str]) -> str:
-    """The name of a label: its parts joined by commas."""
+    """Return the name of a label: its parts joined by commas."""
     w = world()
     topic, base, facet, other, place = code.unpack(number)
     parts = [
@@ -224,7 +224,7 @@ def draw_lines(n: int, rng: np.random.Generator) -> Draws:
 
 
 def line_texts(draws: Draws) -> list[str]:
-    """The text of each line."""
+    """Return the text of each line."""
     w = world()
     families = [FAMILIES[topics()[i].family] for i in w.slot_topics]
     facets = np.stack([draws.first, draws.second], axis=1)

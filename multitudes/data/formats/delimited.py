@@ -73,7 +73,7 @@ def _roles(first_row: list[str], path: Path, options: ReadOptions) -> tuple[Colu
 
 
 def _rows(path: Path, options: ReadOptions, log: ErrorLog) -> Iterator[tuple[int, list[str]]]:
-    """(line number, fields) of each row; bad ones go to the log, blank ones nowhere."""
+    """Yield (line number, fields) of each row that is not blank; bad ones go to the log."""
     lines = _Lines(path, log, options.max_line_bytes)
     delimiter = options.delimiter or guess_delimiter(path, options)
     reader = csv.reader(

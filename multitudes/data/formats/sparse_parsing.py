@@ -203,7 +203,7 @@ class SparseRows:
     def matrices(
         self, n_features: int | None, n_labels: int | None
     ) -> tuple[sp.csr_array[Any], sp.csr_array[Any]]:
-        """X and Y; sizes that are not known are the largest id + 1."""
+        """Return X and Y; unknown sizes are the largest id + 1."""
         rows, entries, labels = self.cursor[[kernel.ROWS, kernel.ENTRIES, kernel.LABELS]]
         for array in (self.feature_ids, self.values):
             array.resize(entries, refcheck=False)
@@ -225,7 +225,7 @@ class SparseRows:
 
 
 def nearest_float32(token: str) -> np.float32:
-    """The float32 nearest to a decimal, even where the nearest double would mislead."""
+    """Return the float32 nearest to a decimal, even if the nearest double would mislead."""
     wide = float(token)
     near = np.float32(wide)
     with np.errstate(over="ignore"):  # past the largest float32 lies infinity, never chosen
@@ -251,13 +251,13 @@ def csr_of(
     ends: npt.NDArray[np.int64],
     n_columns: int,
 ) -> sp.csr_array[Any]:
-    """A CSR array over `data` and `ids`; `ends` starts with 0, then has each row's end."""
+    """Return a CSR array over `data` and `ids`; `ends` starts with 0, then has each row's end."""
     small = ends[-1] <= np.iinfo(np.int32).max
     ends = ends.astype(np.int32 if small else np.int64)
     return sp.csr_array((data, ids, ends), shape=(len(ends) - 1, n_columns))
 
 
 def _shown(token: bytes) -> str:
-    """A token for a message, cut short, its odd bytes escaped."""
+    """Return a token for a message, cut short, its odd bytes escaped."""
     text = token.decode("ascii", "backslashreplace")
     return repr(text[:N_SHOWN]) + ("..." if len(text) > N_SHOWN else "")

@@ -2,12 +2,12 @@
 
 ::
 
-    2 5 3            instances, features, labels: the header, which may be absent
+    2 5 3            instances, features, labels: the header, which is optional
     0,2 1:0.5 4:2    labels, then feature:value with rising feature ids
      0:1             no labels: the line starts with a blank, or with its first feature
 
-A blank line is an instance without labels and features where the file has a header, and nothing
-where it has none. ``#`` starts a comment. A feature of value 0 is checked, then left out: X is the
+A blank line is an instance without labels and features if the file has a header, and is ignored
+if not. ``#`` starts a comment. A feature of value 0 is checked, then left out: X is the
 same matrix without it. A label listed twice counts once. Names of labels and features are taken
 from ``lbl.jsonl`` and ``features.txt`` beside the file.
 """

@@ -207,7 +207,7 @@ class Table:
         if any(None in column for column in (*texts, uids, labels)):
             return None
         # Last, since from here on names have numbers.
-        ids = self._records.numbering.encode_if_sound(list(chain.from_iterable(labels)))
+        ids = self._records.numbering.encode_if_valid(list(chain.from_iterable(labels)))
         if ids is None:
             return None
         return Columns(

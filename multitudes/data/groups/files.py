@@ -35,7 +35,7 @@ from multitudes.errors import DataError
 
 
 def read_groups(options: ReadOptions, numbering: LabelNumbering, log: ErrorLog) -> Groups:
-    """The groups of `options.group_labels`, in its order; no groups where that is None.
+    """Read the groups of the file `options.group_labels`, in its order; none if that is None.
 
     Labels enter the numbering, which may be that of the instances' own.
     """
@@ -100,7 +100,7 @@ def write_groups(dataset: Dataset, path: str | Path, options: WriteOptions) -> N
 
 
 def with_groups(dataset: Dataset, options: ReadOptions, *, n_labels: int | None) -> Dataset:
-    """The Dataset with the groups that `options` names, or as it is where it names none.
+    """Return the Dataset with the groups that `options` names, or as it is without such names.
 
     Parameters
     ----------
@@ -109,15 +109,10 @@ def with_groups(dataset: Dataset, options: ReadOptions, *, n_labels: int | None)
     options : ReadOptions
         `instance_groups`, `group_labels` and `group_column` matter here.
     n_labels : int, optional
-        The size of the label space, where the file fixes it; otherwise groups may go beyond it.
+        The size of the label space, if the file fixes it; otherwise groups may add labels.
     """
     if options.instance_groups is None:
-        if options.group_labels is not None:
-            raise DataError(
-                f"{options.group_labels} lists the labels of groups, but nothing says which "
-                "instances are in a group: name a file of a line per instance, "
-                '{"group": id}, with instance_groups'
-            )
+        _check_no_group_labels(options)
         return dataset
     # A line that is left out would shift the groups of all that follow.
     log = ErrorLog("raise")
@@ -145,8 +140,17 @@ def with_groups(dataset: Dataset, options: ReadOptions, *, n_labels: int | None)
     )
 
 
+def _check_no_group_labels(options: ReadOptions) -> None:
+    if options.group_labels is not None:
+        raise DataError(
+            f"{options.group_labels} lists the labels of groups, but nothing says which instances "
+            'are in a group: name a file of a line per instance, {"group": id}, with '
+            "instance_groups"
+        )
+
+
 def _memberships(path: Path, options: ReadOptions, groups: Groups, log: ErrorLog) -> Ragged:
-    """The group numbers of each line; the groups it names must be those of the groups file."""
+    """Read the group numbers of each line; its groups must be those of the groups file."""
     fields = GROUPS if options.group_column is None else (options.group_column,)
     rows: list[list[str]] = []
     for line, record in json_objects(path, log, max_line_bytes=options.max_line_bytes):

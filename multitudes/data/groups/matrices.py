@@ -26,7 +26,7 @@ def random_groups(
     n_instances : int
         Number of instances.
     size : int
-        Instances per group. Where it does not divide `n_instances` the last group is smaller.
+        Instances per group. If it does not divide `n_instances`, the last group is smaller.
     random_state : int or numpy Generator
         Same seed, same groups.
 
@@ -51,14 +51,14 @@ def random_groups(
 
 
 def memberships(group_of: IntArray, n_groups: int) -> sp.csr_array[Any]:
-    """Groups as a matrix (n_instances, n_groups), from the one group of each instance."""
+    """Return groups as a matrix (n_instances, n_groups), from the one group of each instance."""
     n = len(group_of)
     parts: Any = (np.ones(n, np.float32), group_of.astype(np.int32), np.arange(n + 1))
     return sp.csr_array(parts, shape=(n, n_groups))
 
 
 def merge_labels(Y: Sparse, groups: Sparse, *, as_counts: bool = True) -> sp.csr_array[Any]:
-    """The labels of each group: all labels of its members.
+    """Give each group all labels of its members.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def merge_labels(Y: Sparse, groups: Sparse, *, as_counts: bool = True) -> sp.csr
 
 
 def without_groups_of(dataset: Dataset, other: Dataset) -> Dataset:
-    """A part of a Dataset without the groups that another part of it has instances of.
+    """Return a part of a Dataset without the groups that another part has instances of.
 
     After a split by group: `Dataset.take` keeps all groups, also those left without instances.
     """
@@ -151,7 +151,7 @@ class GroupCounts:
 
     @classmethod
     def of(cls, groups: Sparse, group_labels: Sparse) -> GroupCounts:
-        """Count.
+        """Count the parts of grouped data.
 
         Parameters
         ----------
@@ -181,11 +181,11 @@ class GroupCounts:
 
     @property
     def mean_size(self) -> float:
-        """Instances of a group that is not empty, in the mean."""
+        """Mean number of instances of the groups that are not empty."""
         return self.memberships / max(self.groups - self.empty, 1)
 
     def __str__(self) -> str:
-        """A line of sizes, then a line for each oddity that occurs."""
+        """Return a line of sizes, then a line for each oddity that occurs."""
         oddities = {
             "instances in no group, from which nothing is learned": self.in_no_group,
             "groups without instances": self.empty,
@@ -203,7 +203,7 @@ class GroupCounts:
 
 
 def _ones(matrix: Sparse) -> Sparse:
-    """The pattern of a matrix: 1 where it is not 0, float32."""
+    """Return the pattern of a matrix: 1 where it is not 0, float32."""
     pattern = sp.csr_array(matrix, dtype=np.float32, copy=True)
     pattern.sum_duplicates()
     pattern.eliminate_zeros()
@@ -212,7 +212,7 @@ def _ones(matrix: Sparse) -> Sparse:
 
 
 def _without_zeros(matrix: Sparse) -> Sparse:
-    """The matrix as CSR; copied only where it stores zeros or entries twice."""
+    """Return the matrix as CSR; copied only if it stores zeros or entries twice."""
     rows = sp.csr_array(matrix)
     if rows.has_canonical_format and (rows.data != 0).all():
         return rows

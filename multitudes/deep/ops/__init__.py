@@ -1,1 +1,1 @@
-"""Triton kernels; each has a plain twin, which its docstring names."""
+"""Operations that must be fast on a GPU: a plain form and a kernel each, and one switch."""

@@ -1,25 +1,99 @@
-"""Exact matching of targets to steps on CUDA through Triton, so that nobody waits for the device.
+"""Exact matching of targets to steps: on the host by numba, or on CUDA where the batch is.
 
-One program matches one instance by the algorithm of `multitudes.kernels.matching`, with the same
-arithmetic and so the same ties: prices, distances and chains are vectors in registers, a lane for
-each step. Nothing is copied to the host, and a whole training step can be captured as a graph.
+In the kernel one program matches one instance by the algorithm of `multitudes.kernels.matching`,
+with the same arithmetic and so the same ties: prices, distances and chains are vectors in
+registers, a lane for each step. Nothing is copied to the host, so that nobody waits for the device,
+and a whole training step can be captured as a graph.
 """
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 
+from multitudes.deep.ops.switch import jit, runs_kernel, tl, triton
+from multitudes.kernels.matching import match_targets
+from multitudes.kernels.threads import ThreadTeam
 
-@triton.jit
+INSTANCES_AT_ONCE = 64
+"""Instances a thread solves in one call; smaller batches are not worth a second thread."""
+
+MAX_STEPS_ON_DEVICE = 256
+"""Steps up to which the kernel keeps all it needs in registers."""
+
+
+def matches_on_device(device: torch.device, n_steps: int) -> bool:
+    """Whether batches of a device are matched there, without a look at values."""
+    return n_steps <= MAX_STEPS_ON_DEVICE and runs_kernel("matching", device)
+
+
+def match_on_host(
+    gain: npt.NDArray[np.float32],
+    n_targets: npt.NDArray[np.int64],
+    *,
+    first_only: bool,
+    team: ThreadTeam,
+) -> npt.NDArray[np.int64]:
+    """The plain form: the step (b, m) of each target from gains (b, m, N); see `match_on_device`.
+
+    A target's gains are side by side here.
+    """
+    steps = np.empty(gain.shape[:2], np.int64)
+
+    def solve_from(start: int) -> None:
+        part = slice(start, start + INSTANCES_AT_ONCE)
+        match_targets(gain[part], n_targets[part], first_only, steps[part])
+
+    team.map(solve_from, range(0, len(gain), INSTANCES_AT_ONCE))
+    return steps
+
+
+def match_on_device(gain: Tensor, n_targets: Tensor, *, first_only: bool) -> Tensor:
+    """The step of each target, on the device of `gain`.
+
+    Parameters
+    ----------
+    gain : float32 tensor (b, N, m)
+        Of each target at each step; N a few hundred at most: vectors (N,) are in registers.
+    n_targets : int64 tensor (b,)
+        Targets of each instance, which come first among the columns; from 0 to m <= N.
+    first_only : bool
+        Use as many first steps as an instance has targets, not all.
+
+    Returns
+    -------
+    int64 tensor (b, m)
+        -1 behind an instance's targets.
+    """
+    n, n_steps, width = gain.shape
+    steps = torch.empty((n, width), dtype=torch.int64, device=gain.device)  # (b, m)
+    if steps.numel():
+        _match_kernel[(n,)](
+            gain.contiguous(),
+            n_targets,
+            steps,
+            n_steps,
+            width,
+            FIRST_ONLY=first_only,
+            STEPS=max(2, triton.next_power_of_2(n_steps)),
+            TARGETS=max(2, triton.next_power_of_2(width)),
+            num_warps=1,
+        )
+    return steps
+
+
+# -------------------------------------------------------------------- kernel
+
+
+@jit()
 def _at(vector, lanes, lane):
     """One element of a vector."""
     return tl.sum(tl.where(lanes == lane, vector, 0), 0)
 
 
-@triton.jit
+@jit()
 def _match_kernel(
     gain,  # IN float32 (b, N, m)
     n_targets,  # IN int64 (b,)
@@ -75,37 +149,3 @@ def _match_kernel(
     absent = (row >= n) & (row < width)
     tl.store(out + row, tl.full((TARGETS,), -1, tl.int64), mask=absent)
     tl.store(out + holder, lane.to(tl.int64), mask=inside & (holder >= 0))
-
-
-def match_on_device(gain: Tensor, n_targets: Tensor, *, first_only: bool) -> Tensor:
-    """The step of each target, on the device of `gain`.
-
-    Parameters
-    ----------
-    gain : float32 tensor (b, N, m)
-        Of each target at each step; N a few hundred at most: vectors (N,) are in registers.
-    n_targets : int64 tensor (b,)
-        The first so many columns of an instance are targets, from 0 to m <= N.
-    first_only : bool
-        Use as many first steps as an instance has targets, not all.
-
-    Returns
-    -------
-    int64 tensor (b, m)
-        -1 behind an instance's targets.
-    """
-    n, n_steps, width = gain.shape
-    steps = torch.empty((n, width), dtype=torch.int64, device=gain.device)  # (b, m)
-    if steps.numel():
-        _match_kernel[(n,)](
-            gain.contiguous(),
-            n_targets,
-            steps,
-            n_steps,
-            width,
-            FIRST_ONLY=first_only,
-            STEPS=max(2, triton.next_power_of_2(n_steps)),
-            TARGETS=max(2, triton.next_power_of_2(width)),
-            num_warps=1,
-        )
-    return steps

@@ -1,10 +1,14 @@
-"""Self-attention over packed texts, for texts of up to 128 tokens, on CUDA through Triton.
+"""Self-attention within each text of a packed batch; a kernel for texts of up to 128 tokens.
 
 General attention kernels cut long texts into tiles of 64 or 128 tokens. Titles have 10 to 30, so
-most of such a tile is wasted. Here one program does one text and one head, with a single tile
-just large enough, reads queries, keys and values where the linear layer left them, and keeps the
-attention matrix in registers; the backward pass computes it anew. Texts of a batch are of all
-lengths, a title's and a page's, so each size of tile is a launch of its own.
+most of such a tile is wasted. In the kernel one program does one text and one head, with a single
+tile just large enough, reads queries, keys and values where the linear layer left them, and keeps
+the attention matrix in registers; the backward pass computes it anew. Texts of a batch are of all
+lengths, a title's and a page's, so each size of tile is a launch of its own. The plain form pads
+the texts and calls torch's attention.
+
+Weights to drop are chosen by a scrambled counter, cheap enough to be drawn twice: `tl.rand` takes a
+hundred operations a number, more than the attention it drops weights from.
 """
 
 from __future__ import annotations
@@ -13,17 +17,91 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-import triton
-import triton.language as tl
+import torch.nn.functional as F
+from torch import Tensor
 
-from multitudes.deep.ops.random import Draw, kept, key_of
+from multitudes.deep.ops.switch import jit, runs_kernel, tl
 from multitudes.deep.texts.tokens import TILES, PackedTokens
 
-# Fewer warps spill registers, more leave them idle (ptxas -v for sm_90).
-WARPS = {16: 1, 32: 1, 64: 4, 128: 8}
+HEAD_SIZES = (16, 32, 64, 128)
+WARPS = {16: 1, 32: 1, 64: 4, 128: 8}  # fewer spill registers, more leave them idle (on an H100)
 
 
-@triton.jit
+def text_attention(qkv: Tensor, packed: PackedTokens, *, seed: Tensor, dropout: float) -> Tensor:
+    """Self-attention (n_tokens, n_heads, head_size) of every text of a packed batch.
+
+    Parameters
+    ----------
+    qkv : (n_tokens, 3, n_heads, head_size)
+        Queries, keys and values, contiguous.
+    packed : PackedTokens
+        What comes out for filling behind the last text means nothing.
+    seed : int64 (1,)
+        Of the kernel's dropout; drawn on the device, so that the host never waits.
+    dropout : float
+        Share of the attention weights set to zero; 0 outside training.
+    """
+    if not takes_kernel(qkv, packed.max_length):
+        return padded_attention(qkv, packed, dropout=dropout)
+    counts = list(packed.tile_counts)
+    mixed: Tensor = short_attention(qkv, packed.offsets, packed.by_length, seed, counts, dropout)
+    return mixed
+
+
+def takes_kernel(qkv: Tensor, max_length: int) -> bool:
+    """Whether texts of up to `max_length` tokens take the kernel."""
+    fits = qkv.shape[3] in HEAD_SIZES and max_length <= TILES[-1] and qkv.dtype != torch.float64
+    return fits and runs_kernel("short_attention", qkv.device)
+
+
+def padded_attention(qkv: Tensor, packed: PackedTokens, *, dropout: float) -> Tensor:
+    """The plain form: texts are padded for the time it takes."""
+    n_texts, length = len(packed), max(packed.max_length, 1)
+    texts, positions = packed.texts, packed.positions
+    # Filling is a text of its own, the last; all its tokens land on one place, and mean nothing.
+    padded = qkv.new_zeros((n_texts + 1, length, *qkv.shape[1:]))
+    padded[texts, positions] = qkv
+    real = torch.zeros((n_texts + 1, length), dtype=torch.bool, device=qkv.device)
+    real[texts, positions] = True
+    q, k, v = padded.permute(2, 0, 3, 1, 4)  # (n_texts + 1, n_heads, length, head_size) each
+    mixed = F.scaled_dot_product_attention(
+        q, k, v, attn_mask=real[:, None, None, :], dropout_p=dropout
+    )
+    return mixed.transpose(1, 2)[texts, positions]
+
+
+@jit()
+def _mixed(x):
+    """Scrambled bits of uint32 numbers: neighbors come out unrelated."""
+    x = (x ^ (x >> 16)) * 0x7FEB352D
+    x = (x ^ (x >> 15)) * 0x846CA68B
+    return x ^ (x >> 16)
+
+
+@jit()
+def key_of(random_state, stream):
+    """A key () for each number of a stream, from a seed: its own draw."""
+    return _mixed(random_state.to(tl.uint32) + stream.to(tl.uint32) * 0x9E3779B1)
+
+
+@jit()
+def kept(key, cell, p):
+    """Which cells of a block stay: all but a share `p`.
+
+    Parameters
+    ----------
+    key : uint32 ()
+    cell : integer block, no number twice
+    p : float32 (), below 1
+    """
+    x = key + cell.to(tl.uint32) * 0x9E3779B1
+    x = (x ^ (x >> 16)) * 0x7FEB352D
+    x = (x ^ (x >> 15)) * 0x846CA68B
+    # Compared as they are: the upper bits decide, and those are mixed.
+    return x >= tl.cast(p * 4294967296.0, tl.uint32)
+
+
+@jit()
 def _weights(q, k, rows, n, scale):
     """Softmax of the scaled products; columns past the text's end are zero."""
     products = tl.dot(q, tl.trans(k)) * scale  # (BLOCK, BLOCK) float32
@@ -32,7 +110,7 @@ def _weights(q, k, rows, n, scale):
     return unscaled * (1.0 / tl.sum(unscaled, 1))[:, None]
 
 
-@triton.jit
+@jit()
 def _clear_filling(out, start, n_tokens, row_size, column, D: tl.constexpr, BLOCK: tl.constexpr):
     """Zeros behind the last text, so that nothing undefined flows on."""
     rows, dims = tl.arange(0, BLOCK), tl.arange(0, D)
@@ -43,21 +121,20 @@ def _clear_filling(out, start, n_tokens, row_size, column, D: tl.constexpr, BLOC
 
 
 # Sizes that change from batch to batch: a kernel must not be compiled anew for each kind of them.
-VARYING = ("first", "n_own", "n_texts", "n_tokens", "place")
+VARYING = ("first", "n_own", "n_texts", "n_tokens")
 
 
-@triton.jit(do_not_specialize=VARYING)
+@jit(do_not_specialize=VARYING)
 def _forward_kernel(
     qkv,  # IN (n_tokens, 3, H, D)
     out,  # OUT (n_tokens, H, D)
     offsets,  # IN int32 (n_texts + 1,)
     by_length,  # IN int32 (n_texts,)
-    seeds,  # IN int64 (at least place + 1,)
+    seed,  # IN int64 (1,)
     first,  # in by_length, of the texts of this tile
     n_own,  # texts of this tile
     n_texts,
     n_tokens,
-    place,  # of the seed
     scale,
     p,
     H: tl.constexpr,
@@ -83,26 +160,25 @@ def _forward_kernel(
         weights = _weights(q, k, rows, n, scale)
         if DROPOUT:
             cell = rows[:, None] * BLOCK + rows[None, :]
-            stays = kept(key_of(tl.load(seeds + place), text * H + head), cell, p)
+            stays = kept(key_of(tl.load(seed), text * H + head), cell, p)
             weights = tl.where(stays, weights * (1.0 / (1.0 - p)), 0.0)
         result = tl.dot(weights.to(v.dtype), v)
         target = out + tokens * (H * D) + head * D + dims[None, :]
         tl.store(target, result.to(out.dtype.element_ty), mask=inside)
 
 
-@triton.jit(do_not_specialize=VARYING)
+@jit(do_not_specialize=VARYING)
 def _backward_kernel(
     qkv,  # IN (n_tokens, 3, H, D)
     grad_out,  # IN (n_tokens, H, D)
     grad_qkv,  # OUT (n_tokens, 3, H, D)
     offsets,  # IN int32 (n_texts + 1,)
     by_length,  # IN int32 (n_texts,)
-    seeds,  # IN int64 (at least place + 1,)
+    seed,  # IN int64 (1,)
     first,  # in by_length, of the texts of this tile
     n_own,  # texts of this tile
     n_texts,
     n_tokens,
-    place,  # of the seed
     scale,
     p,
     H: tl.constexpr,
@@ -134,7 +210,7 @@ def _backward_kernel(
         used = weights
         if DROPOUT:
             cell = rows[:, None] * BLOCK + rows[None, :]
-            stays = kept(key_of(tl.load(seeds + place), text * H + head), cell, p)
+            stays = kept(key_of(tl.load(seed), text * H + head), cell, p)
             used = tl.where(stays, weights * (1.0 / (1.0 - p)), 0.0)
             grad_weights = tl.where(stays, grad_weights * (1.0 / (1.0 - p)), 0.0)
         grad_v = tl.dot(tl.trans(used.to(g.dtype)), g)
@@ -148,29 +224,15 @@ def _backward_kernel(
         tl.store(grad_qkv + where + 2 * H * D, grad_v.to(kind), mask=inside)
 
 
-def _launch(
-    kernel: Any, tensors: list[torch.Tensor], tile_counts: Sequence[int], draw: Draw
-) -> None:
+def _launch(kernel: Any, tensors: list[Tensor], tile_counts: Sequence[int], dropout: float) -> None:
     """Run one of the two kernels over all texts and heads; `tensors` are its first arguments."""
-    qkv, offsets = tensors[0], tensors[-2]
+    qkv, offsets = tensors[0], tensors[-3]
     n_tokens, _, n_heads, head_size = qkv.shape
     for block, first, n_own, is_last in _tiles(tile_counts):
         kernel[(n_heads, n_own + is_last)](
-            *tensors,
-            draw.seeds,
-            first,
-            n_own,
-            offsets.shape[0] - 1,
-            n_tokens,
-            draw.place,
-            head_size**-0.5,
-            draw.p,
-            H=n_heads,
-            D=head_size,
-            BLOCK=block,
-            DROPOUT=draw.p > 0,
-            num_warps=WARPS[block],
-        )
+            *tensors, first, n_own, offsets.shape[0] - 1, n_tokens, head_size**-0.5, dropout,
+            H=n_heads, D=head_size, BLOCK=block, DROPOUT=dropout > 0, num_warps=WARPS[block],
+        )  # fmt: skip
 
 
 def _tiles(counts: Sequence[int]) -> Iterator[tuple[int, int, int, bool]]:
@@ -183,29 +245,12 @@ def _tiles(counts: Sequence[int]) -> Iterator[tuple[int, int, int, bool]]:
         yield TILES[i], sum(counts[:i]), counts[i], i == used[-1]
 
 
-def attention_forward(qkv: torch.Tensor, packed: PackedTokens, draw: Draw) -> torch.Tensor:
-    """What `short_attention` does, for those who write out their gradient themselves."""
-    out = torch.empty_like(qkv[:, 0])
-    _launch(_forward_kernel, [qkv, out, packed.offsets, packed.by_length], packed.tile_counts, draw)
-    return out
-
-
-def attention_backward(
-    qkv: torch.Tensor, grad_out: torch.Tensor, packed: PackedTokens, draw: Draw
-) -> torch.Tensor:
-    """The gradient of `qkv`, (n_tokens, 3, n_heads, head_size), given that of the output."""
-    grad_qkv = torch.empty_like(qkv)
-    tensors = [qkv, grad_out, grad_qkv, packed.offsets, packed.by_length]
-    _launch(_backward_kernel, tensors, packed.tile_counts, draw)
-    return grad_qkv
-
-
 @torch.library.custom_op("multitudes::short_attention", mutates_args=())
 def short_attention(
     qkv: torch.Tensor,
     offsets: torch.Tensor,
     by_length: torch.Tensor,
-    seeds: torch.Tensor,
+    seed: torch.Tensor,
     tile_counts: list[int],
     dropout: float,
 ) -> torch.Tensor:
@@ -217,7 +262,7 @@ def short_attention(
         Queries, keys and values, contiguous; `head_size` a power of two from 16.
     offsets : int32 tensor (n_texts + 1,)
     by_length : int32 tensor (n_texts,)
-    seeds : int64 tensor (1,)
+    seed : int64 tensor (1,)
         Of the dropout; drawn on the device, so that the host never waits.
     tile_counts : list of int
         See `PackedTokens`.
@@ -230,7 +275,7 @@ def short_attention(
         Zero for filling behind the last text.
     """
     out = torch.empty_like(qkv[:, 0])
-    _launch(_forward_kernel, [qkv, out, offsets, by_length], tile_counts, Draw(seeds, 0, dropout))
+    _launch(_forward_kernel, [qkv, out, offsets, by_length, seed], tile_counts, dropout)
     return out
 
 
@@ -240,13 +285,13 @@ def _backward(
     grad_out: torch.Tensor,
     offsets: torch.Tensor,
     by_length: torch.Tensor,
-    seeds: torch.Tensor,
+    seed: torch.Tensor,
     tile_counts: list[int],
     dropout: float,
 ) -> torch.Tensor:
     grad_qkv = torch.empty_like(qkv)
-    tensors = [qkv, grad_out.contiguous(), grad_qkv, offsets, by_length]
-    _launch(_backward_kernel, tensors, tile_counts, Draw(seeds, 0, dropout))
+    tensors = [qkv, grad_out.contiguous(), grad_qkv, offsets, by_length, seed]
+    _launch(_backward_kernel, tensors, tile_counts, dropout)
     return grad_qkv
 
 
@@ -255,7 +300,7 @@ def _(
     qkv: torch.Tensor,
     offsets: torch.Tensor,
     by_length: torch.Tensor,
-    seeds: torch.Tensor,
+    seed: torch.Tensor,
     tile_counts: list[int],
     dropout: float,
 ) -> torch.Tensor:
@@ -268,7 +313,7 @@ def _(
     grad_out: torch.Tensor,
     offsets: torch.Tensor,
     by_length: torch.Tensor,
-    seeds: torch.Tensor,
+    seed: torch.Tensor,
     tile_counts: list[int],
     dropout: float,
 ) -> torch.Tensor:

@@ -1,7 +1,8 @@
-"""Where a run stands, on disk: a model folder of the store, replaced in one step each time."""
+"""Checkpoint: the state of a run on disk, a model folder of the store replaced in one step."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -9,6 +10,9 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from multitudes.deep.training.state_dicts import pack_state, unpack_state
 from multitudes.errors import ConfigError
@@ -23,15 +27,15 @@ _SHOWN = 5  # differences named in a refusal
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder that keeps one run, so that it can go on after it was stopped or killed.
+    """A folder that keeps one run, so that it can be resumed after it was stopped or killed.
 
     Parameters
     ----------
     folder : path
-        Made when needed. A later run with the same folder goes on where this one stopped.
+        Created if needed. A later run with the same folder goes on where this one stopped.
     identity : mapping
-        What the result depends on beside the model's shape and the training settings, as plain
-        values: other settings, a digest of the data. A run of another identity is refused.
+        What the result depends on besides the model's shape and the training settings, as plain
+        values: other settings, a digest of the data. A run with another identity is refused.
     """
 
     folder: str | PathLike[str]
@@ -43,7 +47,7 @@ class Checkpoint:
         return Path(self.folder)
 
     def write(self, parts: Mapping[str, Mapping[str, Any]], *, name: str = CURRENT) -> None:
-        """Keep nested state dicts; what was there before is replaced in one step, or stays."""
+        """Save nested state dicts; what was there before is replaced in one step, or stays."""
         state = State(
             KIND,
             config={"identity": _plain(self.identity)},
@@ -52,12 +56,12 @@ class Checkpoint:
         save(_Stored(state), self.path / name)
 
     def read(self) -> dict[str, dict[str, Any]] | None:
-        """What was kept last; None where there is nothing yet.
+        """What was saved last; None if there is nothing yet.
 
         Raises
         ------
         ConfigError
-            If it belongs to a run of another identity; the message names what differs.
+            If it belongs to a run with another identity; the message names what differs.
         StoreError
             If it is damaged.
         """
@@ -74,12 +78,21 @@ class Checkpoint:
         return (self.path / CURRENT).exists()
 
     def clear(self) -> None:
-        """Remove what was kept: the run is over and its result lies elsewhere."""
+        """Remove what was saved: the run is over and its result is stored elsewhere."""
         for name in (CURRENT, DIVERGED):
             if (self.path / name).exists():
                 shutil.rmtree(self.path / name)
         if self.path.is_dir() and not any(self.path.iterdir()):
             self.path.rmdir()
+
+
+def digest_of(*arrays: npt.NDArray[Any]) -> str:
+    """32 hex digits that change with any value; integers of any width count the same."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        kind = np.int64 if array.dtype.kind in "iu" else array.dtype
+        digest.update(np.ascontiguousarray(array, kind).data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -97,12 +110,12 @@ class _Stored:
 
 
 def _plain(values: Mapping[str, Any]) -> Any:
-    """As they will read after a way through JSON."""
+    """The values as JSON gives them back."""
     return json.loads(json.dumps(plain_json(values, "identity")))
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted name, value) of all that is nested."""
+    """(dotted name, value) of each nested value."""
     if not isinstance(value, Mapping):
         yield name, value
         return

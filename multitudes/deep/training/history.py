@@ -1,14 +1,18 @@
-"""What a run has to tell: one record for each epoch, the best of them, and when to stop."""
+"""What is recorded of a run: the loss terms of its batches, and one record for each epoch."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import torch
+
 from multitudes.errors import ConfigError, suggestion
+
+LOSS = "loss"
 
 
 @dataclass
@@ -103,3 +107,65 @@ class History:
         """From `to_json`."""
         epochs = [EpochRecord(**record) for record in values["epochs"]]
         return cls(values["monitor"], epochs)
+
+
+class LossTerms:
+    """The loss terms of the batches since they were last read.
+
+    They stay on the device until then, because reading them waits for the device.
+
+    Parameters
+    ----------
+    capacity : int
+        Batches between two reads, at most.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.names: tuple[str, ...] = ()
+        self._rows = torch.empty(0)
+        self._n = 0
+
+    def __len__(self) -> int:
+        return self._n
+
+    def add(self, terms: Mapping[str, torch.Tensor]) -> None:
+        """Keep the terms of one batch: no copy to the host, nothing waits."""
+        if not self.names:
+            self._begin(terms)
+        if len(terms) != len(self.names):
+            raise ConfigError(
+                f"a step must give the same terms each time: {list(self.names)} before, "
+                f"{list(terms)} now"
+            )
+        row = [terms[name].detach().float().reshape(()) for name in self.names]
+        torch.stack(row, out=self._rows[self._n])  # (n_terms,)
+        self._n += 1
+
+    def read(
+        self, across: Callable[[torch.Tensor], torch.Tensor] | None = None
+    ) -> list[dict[str, float]]:
+        """The terms of each batch since the last read; waits for the device.
+
+        `across` takes the mean over processes.
+        """
+        rows = self._rows[: self._n]  # (n_batches, n_terms)
+        rows = across(rows) if across is not None and self._n else rows
+        self._n = 0
+        return [dict(zip(self.names, row, strict=True)) for row in rows.tolist()]
+
+    def _begin(self, terms: Mapping[str, torch.Tensor]) -> None:
+        if LOSS not in terms:
+            raise ConfigError(f"a step must give a term {LOSS!r}, got {list(terms)}")
+        self.names = tuple(terms)
+        shape = (self.capacity, len(self.names))
+        self._rows = torch.zeros(shape, device=terms[LOSS].device)
+
+
+def first_not_finite(rows: list[dict[str, float]]) -> tuple[int, dict[str, float]] | None:
+    """(batch, its bad terms) of the first batch with a term that is infinite or not a number."""
+    for i, row in enumerate(rows):
+        bad = {name: value for name, value in row.items() if not math.isfinite(value)}
+        if bad:
+            return i, bad
+    return None

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 from accelerate.utils import broadcast_object_list
 from torch import nn
 
+from multitudes.deep.devices import tensor_core_products
+from multitudes.deep.memory import explain_out_of_memory
 from multitudes.deep.training.batches import B, Batches
 from multitudes.deep.training.checkpoint import Checkpoint
-from multitudes.deep.training.device import tensor_core_products
-from multitudes.deep.training.failures import out_of_memory_named, where
-from multitudes.deep.training.history import History
-from multitudes.deep.training.interrupt import deferred_interrupt
-from multitudes.deep.training.loss_terms import LOSS
+from multitudes.deep.training.config import TrainingConfig
+from multitudes.deep.training.history import LOSS, History
 from multitudes.deep.training.optimizer import set_learning_rate
-from multitudes.deep.training.randomness import seeded
+from multitudes.deep.training.process import deferred_interrupt, seeded
 from multitudes.deep.training.run import Run, Stateful
-from multitudes.deep.training.tensorboard import event_files
-from multitudes.deep.training.training_config import TrainingConfig
-from multitudes.deep.training.watch import Watch
+from multitudes.deep.training.supervisor import Supervisor, place_of, tensorboard_curves
 from multitudes.progress import track
 
 
@@ -76,7 +73,7 @@ def train(
             "aside for it, or leave patience out",
             stacklevel=2,
         )
-    with out_of_memory_named(config, lambda: "the start"):
+    with _memory_explained(config, lambda: "the start"):
         run = Run(model, batches, step, config=config, stateful=stateful or {})
     checkpoint = None if checkpoint is None else run.checkpoint_of(checkpoint)
     accelerator = run.accelerator
@@ -84,31 +81,33 @@ def train(
     with (
         tensor_core_products(mixed),
         seeded(config.random_state + accelerator.process_index),
-        out_of_memory_named(config, lambda: where(run)),
+        _memory_explained(config, lambda: place_of(run)),
         deferred_interrupt(enabled=checkpoint is not None) as interrupt,
-        event_files(config.tensorboard if accelerator.is_main_process else None) as events,
+        tensorboard_curves(config.tensorboard if accelerator.is_main_process else None) as curves,
     ):
         found = None if checkpoint is None else checkpoint.read()
         if found is not None:
             run.load(found)
         with track("training", run.n_instances_left, "instances") as task:
-            watch = Watch(run, checkpoint=checkpoint, interrupt=interrupt, task=task, events=events)
+            supervisor = Supervisor(
+                run, checkpoint=checkpoint, interrupt=interrupt, task=task, curves=curves
+            )
             while not run.is_over:
-                _train_epoch(run, watch)
+                _train_epoch(run, supervisor)
                 metrics = _validate(run, validate)
                 run.end_epoch(metrics)
-                watch.end_epoch(metrics)
+                supervisor.end_epoch(metrics)
         run.restore_best()
     model.eval()
     return run.history
 
 
-def _train_epoch(run: Run[B], watch: Watch) -> None:
+def _train_epoch(run: Run[B], supervisor: Supervisor) -> None:
     """The rest of one epoch: all of it, unless the run was resumed in its middle."""
     accelerator, optimizer, clip = run.accelerator, run.optimizer, run.config.clip
     parameters = list(run.model.parameters())
     run.model.train()
-    watch.resume_clock()
+    supervisor.resume_clock()
     for window in run.windows():
         run.record.learning_rate = run.learning_rate()
         set_learning_rate(optimizer, run.record.learning_rate)
@@ -117,25 +116,25 @@ def _train_epoch(run: Run[B], watch: Watch) -> None:
             # Processes share gradients at the last batch of a window alone.
             with nullcontext() if is_last else accelerator.no_sync(run.forward):
                 terms = run.forward(batch)  # dict of () tensors
-                watch.terms.add(terms)
+                supervisor.terms.add(terms)
                 accelerator.backward(terms[LOSS] / len(window))
         if clip is not None:
             accelerator.clip_grad_norm_(parameters, clip)
         optimizer.step()
         optimizer.zero_grad()
         run.position.batch += len(window) * run.n_processes
-        if watch.is_due():
-            watch.look()
-    watch.look()
+        if supervisor.is_due():
+            supervisor.check()
+    supervisor.check()
 
 
 def _validate(
     run: Run[Any], validate: Callable[[], Mapping[str, float]] | None
 ) -> Mapping[str, float]:
-    """Metrics of this epoch, the same in all processes; none where it is not the turn."""
+    """Metrics of this epoch, the same in all processes; empty if it is not to be validated."""
     number = run.position.epoch + 1
-    is_turn = number % run.config.evaluate_every == 0 or number == run.config.epochs
-    if validate is None or not is_turn:
+    is_due = number % run.config.evaluate_every == 0 or number == run.config.epochs
+    if validate is None or not is_due:
         return {}
     metrics: list[Mapping[str, float]] = [{}]
     if run.accelerator.is_main_process:
@@ -145,3 +144,17 @@ def _validate(
     if run.n_processes > 1:
         broadcast_object_list(metrics)
     return metrics[0]
+
+
+def _memory_explained(
+    config: TrainingConfig, place: Callable[[], str]
+) -> AbstractContextManager[None]:
+    """Explain too little memory by naming the settings of a training that save it."""
+    halved = (
+        f"batch_size (accumulate={2 * config.accumulate} with half of it keeps the step's size)"
+    )
+    return explain_out_of_memory(
+        lower=(halved, "max_length"),
+        enable=("gradient_checkpointing=True",),
+        during=lambda: f"training (at {place()})",
+    )

@@ -1,13 +1,17 @@
-"""AdamW with two groups of parameters: those that decay and those that do not."""
+"""AdamW with two groups of parameters, those that decay and those that do not, and its schedule."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import nn
 
-from multitudes.deep.training.training_config import TrainingConfig
+from multitudes.deep.training.config import TrainingConfig
+
+# Of all steps, at most: short runs would otherwise never leave the warm-up.
+WARMUP_SHARE = 0.1
 
 
 def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
@@ -36,6 +40,22 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
     groups = [g for g in parameter_groups(model, config.weight_decay) if g["params"]]
     on_gpu = any(p.is_cuda for group in groups for p in group["params"])
     return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True if on_gpu else None)
+
+
+def learning_rate(config: TrainingConfig, step: int, steps_per_epoch: int) -> float:
+    """The learning rate of optimizer step `step`, counted from 0 over all epochs."""
+    n_steps = config.epochs * steps_per_epoch
+    warmup = min(config.warmup_steps, int(WARMUP_SHARE * n_steps))
+    if step < warmup:
+        return config.learning_rate * (step + 1) / warmup
+    done = (step - warmup) / max(n_steps - warmup, 1)
+    if config.schedule == "linear":
+        return config.learning_rate * max(1.0 - done, 0.0)
+    if config.schedule == "constant":
+        return config.learning_rate
+    if config.schedule == "cosine-epochs":
+        done = (step // steps_per_epoch) / config.epochs
+    return config.learning_rate * 0.5 * (1.0 + math.cos(math.pi * min(done, 1.0)))
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, value: float) -> None:

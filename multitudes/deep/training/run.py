@@ -1,4 +1,4 @@
-"""A run under way: everything that changes while training, and that a checkpoint must hold."""
+"""Run: everything that changes while training, and that a checkpoint must hold."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from torch import nn
 
 from multitudes.deep.training.batches import B, Batches, steps_per_epoch, windows
 from multitudes.deep.training.checkpoint import Checkpoint
-from multitudes.deep.training.device import make_accelerator
+from multitudes.deep.training.config import TrainingConfig
 from multitudes.deep.training.history import EpochRecord, History
-from multitudes.deep.training.optimizer import make_optimizer
-from multitudes.deep.training.randomness import random_states, restore_random_states
-from multitudes.deep.training.schedule import learning_rate
+from multitudes.deep.training.optimizer import learning_rate, make_optimizer
+from multitudes.deep.training.process import (
+    make_accelerator,
+    random_states,
+    restore_random_states,
+)
 from multitudes.deep.training.state_dicts import copied
-from multitudes.deep.training.training_config import TrainingConfig
 
 # Settings that change neither the weights nor which of them are kept.
 NOT_IN_RESULT = frozenset(
@@ -27,7 +29,7 @@ NOT_IN_RESULT = frozenset(
 
 
 class Stateful(Protocol):
-    """Something beside the model that changes while training: a sampler, centroids."""
+    """Something besides the model that changes while training: a sampler, centroids."""
 
     def state_dict(self) -> Mapping[str, Any]:
         """Tensors, arrays and plain values, nested in mappings and lists."""
@@ -106,7 +108,7 @@ class Run(Generic[B]):
         )
 
     def learning_rate(self) -> float:
-        """Of the next optimizer step."""
+        """The learning rate of the next optimizer step."""
         per_step = self.config.accumulate * self.n_processes
         n_steps = steps_per_epoch(
             self.batches, size=self.config.accumulate, n_processes=self.n_processes
@@ -115,7 +117,7 @@ class Run(Generic[B]):
         return learning_rate(self.config, step, n_steps)
 
     def end_epoch(self, metrics: Mapping[str, float]) -> None:
-        """Close the epoch's record and turn to the next one."""
+        """Close the epoch's record and move on to the next one."""
         self.record.metrics = {name: float(value) for name, value in metrics.items()}
         self.history.epochs.append(self.record)
         if self.config.restore_best and metrics and self.history.best is self.record:
@@ -136,7 +138,7 @@ class Run(Generic[B]):
         return {"model": self.model.state_dict(), **parts}
 
     def state(self) -> dict[str, Any]:
-        """All of it as nested state dicts; every process must call it."""
+        """Everything as nested state dicts; every process must call it."""
         scaler = self.accelerator.scaler
         own = [{"states": random_states()}]
         everyone = gather_object(own) if self.n_processes > 1 else own
@@ -186,7 +188,7 @@ class Run(Generic[B]):
     def checkpoint_of(self, checkpoint: Checkpoint) -> Checkpoint:
         """The same folder, for this run and no other.
 
-        What is known here goes before what a caller says under the same name: it leaves out the
-        settings that change no weight.
+        The run's own identity overrides what the caller gives under the same name: it leaves out
+        the settings that do not change the weights.
         """
         return Checkpoint(checkpoint.folder, {**checkpoint.identity, **self.identity()})

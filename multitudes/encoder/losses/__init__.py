@@ -1,7 +1,7 @@
 """Training losses over a batch's similarity matrix, one file each."""
 
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.dynamic_margin import dynamic_margin_loss
-from multitudes.encoder.losses.loss_config import LossConfig
 from multitudes.encoder.losses.multi_objective import multi_objective_loss
 from multitudes.encoder.losses.regularizer import prototype_regularizer
 from multitudes.encoder.losses.softmax import softmax_loss

@@ -28,15 +28,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from multitudes.deep.ops.triton_support import runs_triton
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.dynamic_margin import dynamic_hinge, literal_hinge
-from multitudes.encoder.losses.loss_config import LossConfig
-from multitudes.encoder.losses.mining import Triplets, mine_triplets
 from multitudes.encoder.losses.regularizer import compare_spaces
 from multitudes.encoder.losses.softmax import softmax_loss
 from multitudes.encoder.losses.targets import Targets
 from multitudes.encoder.losses.triplet import fixed_hinge
-from multitudes.encoder.losses.weighting import batch_loss
+from multitudes.encoder.losses.triplets import Triplets, batch_loss, mine_triplets
 
 DEFAULT = LossConfig()
 HINGES = {"dynamic": dynamic_hinge, "fixed": fixed_hinge, "literal": literal_hinge}
@@ -75,7 +73,9 @@ def multi_objective_loss(
             terms["label_to_query"] = _loss(turned, targets.label_positives, known_turned, config)
         total = torch.stack(list(terms.values())).sum()  # ()
         if triplets is not None and config.regularizer_weight:
-            terms["regularizer"] = _regularizer(triplets, triplets.within(to_texts), config)
+            terms["regularizer"] = compare_spaces(
+                triplets, triplets.within(to_texts), margin=config.regularizer_margin
+            )
             total = total + config.regularizer_weight * terms["regularizer"]
     return {**terms, "loss": total}
 
@@ -98,27 +98,5 @@ def _loss(
         return softmax_loss(similarity, positives, known, config=config)
     if triplets is None:
         triplets = mine_triplets(similarity, positives, known, n_negatives=config.n_negatives)
-    if config.margin != "literal" and _in_triton(triplets):
-        # Imported here: Triton exists only beside a CUDA build of torch.
-        from multitudes.deep.ops.triplets import device_triplet_loss
-
-        return device_triplet_loss(triplets, config)
     hinge = HINGES[config.margin]
     return batch_loss(hinge(*triplets.pairs, config), triplets, config)
-
-
-def _regularizer(prototypes: Triplets, texts: Triplets, config: LossConfig) -> Tensor:
-    """The regularizer () from the same pairs in both spaces."""
-    margin = config.regularizer_margin
-    if _in_triton(texts):
-        from multitudes.deep.ops.regularizer import device_regularizer
-
-        return device_regularizer(prototypes, texts, margin=margin)
-    return compare_spaces(prototypes, texts, margin=margin)
-
-
-def _in_triton(triplets: Triplets) -> bool:
-    """Whether kernels of our own take the place of many small operations."""
-    picked = triplets.picked
-    compiles = torch.compiler.is_compiling()
-    return runs_triton(picked.device) and picked.dtype == torch.float32 and not compiles

@@ -29,8 +29,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from multitudes.encoder.losses.loss_config import LossConfig
-from multitudes.encoder.losses.mining import Triplets, mine_triplets
+from multitudes.encoder.losses.config import LossConfig
+from multitudes.encoder.losses.triplets import Triplets, mine_triplets
 
 DEFAULT = LossConfig()
 

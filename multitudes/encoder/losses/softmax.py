@@ -25,9 +25,8 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from multitudes.encoder.losses.loss_config import LossConfig
-from multitudes.encoder.losses.mining import FAR
-from multitudes.encoder.losses.weighting import row_mean
+from multitudes.encoder.losses.config import LossConfig
+from multitudes.encoder.losses.triplets import FAR, row_mean
 
 DEFAULT = LossConfig(kind="softmax")
 

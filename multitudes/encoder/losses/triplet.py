@@ -24,9 +24,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from multitudes.encoder.losses.loss_config import LossConfig
-from multitudes.encoder.losses.mining import mine_triplets
-from multitudes.encoder.losses.weighting import batch_loss
+from multitudes.encoder.losses.config import LossConfig
+from multitudes.encoder.losses.triplets import batch_loss, mine_triplets
 
 DEFAULT = LossConfig(margin="fixed")
 

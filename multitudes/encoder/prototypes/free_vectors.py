@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from multitudes.encoder.halving import halve
+from multitudes.deep.halving import halve
 from multitudes.errors import DataError
 from multitudes.labels import build_tree
 from multitudes.types import IntArray

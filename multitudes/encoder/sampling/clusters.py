@@ -1,4 +1,4 @@
-"""Clusters of similar instances, made beside training from embeddings of earlier steps."""
+"""Clusters of similar instances: when they are made, from which embeddings, and how."""
 
 from __future__ import annotations
 
@@ -9,10 +9,125 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from multitudes.encoder.halving import MAX_ITERATIONS, halve
+from multitudes.deep.halving import MAX_ITERATIONS, halve
+from multitudes.errors import ConfigError
 from multitudes.kernels.threads import available_cores
 from multitudes.labels import build_tree
 from multitudes.types import IntArray
+
+# NGAME's curriculum, in epochs of a training of 300 epochs.
+PUBLISHED_EPOCHS = 300
+FIRST_CLUSTERING = 10
+EPOCHS_PER_CLUSTERING = 5
+DOUBLINGS = (10, 25, 50, 75, 100, 125, 150, 200)
+
+Snapshot = Callable[[], torch.Tensor]
+"""Embeddings as they were when it was taken, (n, d); called later, in another thread."""
+
+
+@dataclass(frozen=True)
+class ClusterSchedule:
+    """NGAME's schedule, scaled: epoch e of n stands for epoch 300 e / n of the published one.
+
+    There, batches are random before epoch 10; from then on instances are clustered every 5 epochs,
+    and the cluster size, 4 at first, doubles at epochs 10, 25, 50, 75, 100, 125, 150 and 200. The
+    larger the clusters, the more of a batch is alike, and the harder its negatives.
+
+    Parameters
+    ----------
+    epochs : int
+        Length of the training.
+    first_size : int
+        Cluster size before the first doubling.
+    max_size : int
+        Cluster size at most: sensibly at most the batch size.
+    enabled : bool
+        False: random order throughout.
+
+    Examples
+    --------
+    >>> schedule = ClusterSchedule(epochs=20, first_size=4, max_size=3200)
+    >>> [schedule.size(epoch) for epoch in (0, 1, 2, 4, 19)]
+    [0, 8, 16, 32, 1024]
+    """
+
+    epochs: int
+    first_size: int = 4
+    max_size: int = 1 << 30
+    enabled: bool = True
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise ConfigError(f"epochs must be >= 1, got {self.epochs}")
+
+    def size(self, epoch: int) -> int:
+        """Instances per cluster in an epoch; 0 where the order is random."""
+        if not self.enabled or self._before(epoch, FIRST_CLUSTERING):
+            return 0
+        doublings = sum(not self._before(epoch, step) for step in DOUBLINGS)
+        return int(min(self.first_size << doublings, self.max_size))
+
+    def reclusters(self, epoch: int) -> bool:
+        """Whether an epoch is the first to use a new clustering."""
+        if not 0 <= epoch < self.epochs or not self.size(epoch):
+            return False
+        return self._period(epoch) != self._period(epoch - 1) or not self.size(epoch - 1)
+
+    def _before(self, epoch: int, published: int) -> bool:
+        # Whole numbers: 300 * 1 / 30 must not come out below 10.
+        return epoch * PUBLISHED_EPOCHS < published * self.epochs
+
+    def _period(self, epoch: int) -> int:
+        """Clusterings that the published schedule has made by now, the first not counted."""
+        elapsed = epoch * PUBLISHED_EPOCHS - FIRST_CLUSTERING * self.epochs
+        return elapsed // (EPOCHS_PER_CLUSTERING * self.epochs)
+
+
+class KeptEmbeddings:
+    """The latest embedding of each instance, float16 (n_instances, d); zero before the first.
+
+    Nothing here makes the device wait: writing is one kernel, and a snapshot is a copy on the
+    device that a background thread works with.
+    """
+
+    def __init__(self, n_instances: int) -> None:
+        self.n_instances = n_instances
+        self.values: torch.Tensor | None = None  # (n_instances, d) on the device of the embeddings
+
+    @torch.no_grad()
+    def write(self, instances: torch.Tensor, embeddings: torch.Tensor) -> None:
+        """Keep the embeddings (b, d) of distinct instances (b,), both on one device."""
+        if self.values is None or self.values.device != embeddings.device:
+            self.values = self._moved_to(embeddings)
+        # A step that went wrong is for training to notice, not for the clustering beside it.
+        finite = embeddings.detach().to(torch.float16).nan_to_num()
+        self.values.index_copy_(0, instances, finite)
+
+    def snapshot(self) -> Snapshot:
+        """The embeddings of this moment; what is written later does not change them."""
+        if self.values is None:
+            raise RuntimeError("no embeddings were kept yet")
+        copy = self.values.clone()
+        if copy.device.type != "cuda":
+            return lambda: copy
+        copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        copied.record()
+
+        def take() -> torch.Tensor:
+            # This thread works on a stream of its own: on training's it would hold up its kernels.
+            stream = torch.cuda.Stream(copy.device)  # type: ignore[no-untyped-call]
+            torch.cuda.set_stream(stream)
+            stream.wait_event(copied)
+            copy.record_stream(stream)
+            return copy
+
+        return take
+
+    def _moved_to(self, embeddings: torch.Tensor) -> torch.Tensor:
+        if self.values is not None:
+            return self.values.to(embeddings.device)
+        shape = (self.n_instances, embeddings.shape[1])
+        return torch.zeros(shape, dtype=torch.float16, device=embeddings.device)
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitudes.encoder.sampling.config import UNIFORM, SamplerConfig
 from multitudes.kernels import batch_labels
 from multitudes.metrics import inverse_propensity, propensity_preset
 from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
 
+INVERSE_PROPENSITY = "inverse-propensity"
+UNIFORM = "uniform"
 
-def positive_weights(Y: Sparse, config: SamplerConfig) -> FloatArray:
+
+def positive_weights(Y: Sparse, kind: str, *, propensity: str = "default") -> FloatArray:
     """How strongly each label is drawn, float32 (n_labels,); only ratios matter.
 
+    `kind` is "uniform" or "inverse-propensity", with the constants of the data set `propensity`.
     Inverse propensities are Appendix I of the paper: p(l | instance) = γ_l / Σ γ_j over the
     instance's labels j.
     """
-    if config.positive_weights == UNIFORM:
+    if kind == UNIFORM:
         return np.ones(Y.shape[1], np.float32)
-    a, b = propensity_preset(config.propensity)
+    a, b = propensity_preset(propensity)
     return inverse_propensity(Y, a=a, b=b).astype(np.float32)
 
 

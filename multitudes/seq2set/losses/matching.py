@@ -16,17 +16,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from multitudes.deep.ops.triton_support import runs_triton
+from multitudes.deep.ops.matching import match_on_device, match_on_host, matches_on_device
 from multitudes.errors import ConfigError, DataError
-from multitudes.kernels.matching import match_targets
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.seq2set.losses.assignment_schemes import ALL, FIRST_N, SCHEMES
-
-INSTANCES_AT_ONCE = 64
-"""Instances a thread solves in one call; smaller batches are not worth a second thread."""
-
-MAX_STEPS_ON_DEVICE = 256
-"""Steps up to which the device's kernel keeps all it needs in registers."""
 
 Steps = npt.NDArray[np.int64]
 
@@ -88,15 +81,12 @@ class Matcher:
         probabilities : float tensor (b, N, m)
             Of each target at each step; no gradient flows through a matching.
         n_targets : int64 tensor (b,)
-            The first so many columns of an instance are targets, from 0 to m.
+            Targets of each instance, which come first among the columns; from 0 to m.
         """
         n_steps, width = probabilities.shape[1:]
         check_room(width, n_steps)
         gain = probabilities.detach().to(torch.float32)  # (b, N, m)
         if self.stays_on(gain, n_steps):
-            # Here, because Triton may not be installed.
-            from multitudes.deep.ops.matching import match_on_device
-
             first_only = self.scheme == FIRST_N
             return Pending(match_on_device(gain, n_targets, first_only=first_only), gain.device)
         # No first-n matching uses a step behind the width: it does not leave the device.
@@ -109,7 +99,7 @@ class Matcher:
 
     def stays_on(self, like: Tensor, n_steps: int) -> bool:
         """Whether batches on the device of `like` are matched there, without a look at values."""
-        return runs_triton(like.device) and n_steps <= MAX_STEPS_ON_DEVICE and not self.on_host
+        return not self.on_host and matches_on_device(like.device, n_steps)
 
     def _solve_later(self, gain: Tensor, n_targets: Tensor) -> Future[Steps]:
         """Solve gains (b, m, N) in a thread once they are copied from the device."""
@@ -126,14 +116,8 @@ class Matcher:
 
     def solve(self, gain: npt.NDArray[np.float32], n_targets: Steps) -> Steps:
         """The step (b, m) of each target from gains (b, m, N); -1 behind an instance's targets."""
-        steps = np.empty(gain.shape[:2], np.int64)
-
-        def solve_from(start: int) -> None:
-            part = slice(start, start + INSTANCES_AT_ONCE)
-            match_targets(gain[part], n_targets[part], self.scheme == FIRST_N, steps[part])
-
-        self._team.map(solve_from, range(0, len(gain), INSTANCES_AT_ONCE))
-        return steps
+        first_only = self.scheme == FIRST_N
+        return match_on_host(gain, n_targets, first_only=first_only, team=self._team)
 
     def close(self) -> None:
         """End the threads."""

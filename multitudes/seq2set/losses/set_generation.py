@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 
 from multitudes.errors import ConfigError
-from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.losses.config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher, check_room
 from multitudes.seq2set.losses.set_matching import set_matching_loss
 from multitudes.seq2set.losses.transport import transport_loss

@@ -26,16 +26,11 @@ Example
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch.autograd import Function
-from torch.nn import functional
 
-from multitudes.deep.ops.triton_support import runs_triton
-from multitudes.seq2set.losses.ipot import transport_plans
-from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.deep.ops.transport import Iterations, transport_distances
+from multitudes.seq2set.losses.config import SetLossConfig
 
 DEFAULT = SetLossConfig()
 
@@ -48,70 +43,9 @@ def transport_loss(
     config: SetLossConfig = DEFAULT,
 ) -> Tensor:
     """Mean distance () of a batch; see the module for the inputs."""
+    iterations = Iterations(
+        config.transport_beta, config.transport_steps, config.transport_inner_steps
+    )
     with torch.autocast(expected.device.type, enabled=False):
-        distances = transport_distances(expected, target_embeddings, has_target, config)  # (b,)
+        distances = transport_distances(expected, target_embeddings, has_target, iterations)  # (b,)
     return distances.sum() / has_target.any(dim=1).sum().clamp(min=1)
-
-
-def transport_distances(
-    expected: Tensor, target_embeddings: Tensor, has_target: Tensor, config: SetLossConfig = DEFAULT
-) -> Tensor:
-    """The distance (b,) of each instance, 0 where it has no target."""
-    if runs_triton(expected.device) and expected.dtype == torch.float32:
-        # Here, because Triton may not be installed.
-        from multitudes.deep.ops.transport import fits
-
-        if fits(expected.shape[1], target_embeddings.shape[1]):
-            distances: Tensor = _DeviceDistances.apply(  # type: ignore[no-untyped-call]
-                expected, target_embeddings, has_target, config
-            )
-            return distances
-    cost = cosine_distances(expected, target_embeddings)  # (b, N, m)
-    has_step = has_target.new_ones(cost.shape[:2])  # (b, N)
-    plans = transport_plans(
-        cost.detach(),
-        has_step,
-        has_target,
-        beta=config.transport_beta,
-        n_outer=config.transport_steps,
-        n_inner=config.transport_inner_steps,
-    )  # (b, N, m)
-    return (plans * cost).sum(dim=(1, 2))
-
-
-class _DeviceDistances(Function):
-    """See `transport_distances`; the gradient of each distance is known with it."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        expected: Tensor,
-        target_embeddings: Tensor,
-        has_target: Tensor,
-        config: SetLossConfig,
-    ) -> Tensor:
-        from multitudes.deep.ops.transport import distances_on_device
-
-        distances, gradient = distances_on_device(
-            expected,
-            target_embeddings.float(),
-            has_target,
-            beta=config.transport_beta,
-            n_outer=config.transport_steps,
-            n_inner=config.transport_inner_steps,
-        )
-        ctx.save_for_backward(gradient)
-        return distances
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        (gradient,) = ctx.saved_tensors  # (b, N, d)
-        return grads[0][:, None, None] * gradient, None, None, None
-
-
-def cosine_distances(rows: Tensor, columns: Tensor) -> Tensor:
-    """One minus the cosine of every pair, (b, N, m), of vectors (b, N, d) and (b, m, d)."""
-    dtype = torch.promote_types(rows.dtype, torch.float32)
-    unit_rows = functional.normalize(rows.to(dtype), dim=2)  # (b, N, d)
-    unit_columns = functional.normalize(columns.to(dtype), dim=2)  # (b, m, d)
-    return 1 - unit_rows @ unit_columns.transpose(1, 2)

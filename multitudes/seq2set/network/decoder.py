@@ -14,16 +14,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from multitudes.seq2set.network.alignment import aligned, aligned_size
+from multitudes.deep.ops.additive_attention import Attended, spans_of
+from multitudes.deep.ops.alignment import aligned, aligned_size
+from multitudes.deep.ops.gru_cell import gru_cell
+from multitudes.deep.ops.label_choice import choose_labels, looked_up
 from multitudes.seq2set.network.attention import SharedAttention
-from multitudes.seq2set.network.attention_steps import Attended, spans_of
+from multitudes.seq2set.network.config import NetworkConfig
 from multitudes.seq2set.network.decoder_loop import Feeding, StepWeights, decoder_loop
-from multitudes.seq2set.network.global_embedding import GlobalEmbedding
-from multitudes.seq2set.network.gru_cell import gru_cell
-from multitudes.seq2set.network.label_choice import choose_labels, looked_up
 from multitudes.seq2set.network.label_output import LabelOutput, without
 from multitudes.seq2set.network.label_softmax import CELLS_AT_ONCE, Scored
-from multitudes.seq2set.network.network_config import NetworkConfig
 
 
 class StepState(NamedTuple):
@@ -64,9 +63,32 @@ class Decoded(NamedTuple):
 
 LABELS = "labels."
 
-Watch = Callable[[Tensor, Tensor, Tensor | None], bool]
-"""Is told a step's labels (b,), what the output layer read (b, w), and its logits (b, n_symbols)
-unless there are too many; says whether no further step is wanted."""
+OnStep = Callable[[Tensor, Tensor, Tensor | None], bool]
+"""Called after each step with its labels (b,), what the output layer read (b, w), and its logits
+(b, n_symbols) unless there are too many; returns whether to stop."""
+
+
+class GlobalEmbedding(nn.Module):
+    """``(1 - h) * e + h * e'`` with ``h = sigmoid(W e + W' e')``, per dimension.
+
+    e is the embedding of the label that is fed, e' the expected embedding under the distribution
+    it was chosen from (Yang et al., SGM, 2018, Eq. 13 to 15).
+
+    Parameters
+    ----------
+    dim : int
+        Width of label embeddings.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(2 * dim, dim)
+
+    def forward(self, label: Tensor, expected: Tensor) -> Tensor:
+        """The mix (b, dim) of both (b, dim)."""
+        both = torch.cat([label.to(expected.dtype), expected], dim=1)  # (b, 2 * dim)
+        share = torch.sigmoid(self.gate(both)).to(label.dtype)  # (b, dim)
+        return torch.lerp(label, expected.to(label.dtype), share)
 
 
 class Decoder(nn.Module):
@@ -105,7 +127,7 @@ class Decoder(nn.Module):
         targets: Tensor | None = None,
         *,
         no_repeat: bool = False,
-        watch: Watch | None = None,
+        on_step: OnStep | None = None,
     ) -> Decoded:
         """All steps.
 
@@ -118,11 +140,11 @@ class Decoder(nn.Module):
             likeliest symbol of a step is fed to the next one (student forcing).
         no_repeat : bool
             Choose no label twice.
-        watch : Watch, optional
-            Sees each step that chose a symbol, and may stop after it, before all are done.
+        on_step : OnStep, optional
+            Called after each step that chose a symbol; may stop before all are done.
         """
         keys = self.attention.keys(values)  # (b, m, hidden)
-        if self._loops_at_once and not no_repeat and watch is None:
+        if self._loops_at_once and not no_repeat and on_step is None:
             to = Attended(keys, values, spans_of(bias), self.attention.energy.weight[0])
             return self._all_steps(to, state, targets)
         now = self.first(state)
@@ -139,7 +161,7 @@ class Decoder(nn.Module):
                 now = now._replace(label=targets[:, t])
             else:
                 with torch.no_grad():  # the losses compute logits anew, of all steps at once
-                    chosen, done = self._chosen(step_features, banned, watch)  # (b,)
+                    chosen, done = self._chosen(step_features, banned, on_step)  # (b,)
                 now = now._replace(label=chosen)
             fed.append(now.label)
             if self.global_embedding is not None:
@@ -150,19 +172,19 @@ class Decoder(nn.Module):
         return Decoded(states, torch.stack(fed, dim=1))
 
     def _chosen(
-        self, features: Tensor, banned: Tensor | None, watch: Watch | None
+        self, features: Tensor, banned: Tensor | None, on_step: OnStep | None
     ) -> tuple[Tensor, bool]:
         """The likeliest symbols (b,) of a step, but for those `banned`; and whether to stop."""
         hidden = self.output.hidden(features)  # (b, w)
-        if watch is None or not self.output.fits_at_once:
+        if on_step is None or not self.output.fits_at_once:
             chosen = self.output.best(hidden, banned)  # (b,)
-            return chosen, watch is not None and watch(chosen, hidden, None)
+            return chosen, on_step is not None and on_step(chosen, hidden, None)
         logits = self.output.logits(hidden)  # (b, n_symbols)
         allowed = logits
         if banned is not None:
             allowed = without(logits, banned, empty=self.empty)
         chosen = allowed.max(dim=1).indices  # (b,)
-        return chosen, watch(chosen, hidden, allowed if self.masked_softmax else logits)
+        return chosen, on_step(chosen, hidden, allowed if self.masked_softmax else logits)
 
     @property
     def casts_itself(self) -> tuple[str, ...]:

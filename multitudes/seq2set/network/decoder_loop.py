@@ -16,17 +16,17 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
 
-from multitudes.seq2set.network.alignment import aligned_size
-from multitudes.seq2set.network.attention_steps import (
+from multitudes.deep.ops.additive_attention import (
     Attended,
     Attention,
     attend,
-    attend_backwards,
+    attend_backward,
     gradient_of_keys,
     gradient_of_values,
 )
-from multitudes.seq2set.network.gru_cell import CellInputs, Dropped, advance, retreat
-from multitudes.seq2set.network.label_choice import looked_up
+from multitudes.deep.ops.alignment import aligned_size
+from multitudes.deep.ops.gru_cell import CellInputs, Dropped, cell_backward, cell_forward
+from multitudes.deep.ops.label_choice import looked_up
 
 
 class StepWeights(NamedTuple):
@@ -148,7 +148,7 @@ class _Loop(Function):
             read = made.features[t + 1, :, size:]  # (b, z - h)
             torch.addmm(weights.input_bias, read, by_features, out=made.inputs[t])
             dropped = None if masks is None else Dropped(features[t], masks[t], given[t])
-            advance(made.cell(t, size), hidden, features[t : t + 1, :, :size], dropped)
+            cell_forward(made.cell(t, size), hidden, features[t : t + 1, :, :size], dropped)
             if feeding.targets is None:
                 feeding.choose(t, given[t], fed[t + 1], labels[t + 1])
         ctx.save_for_backward(*tensors, fed, feeding.label_mask, masks, *made[:3], *made.found)
@@ -206,7 +206,7 @@ class _Backwards:
         """From what is known of step t's features to what it owes to the step before."""
         size, made = self.size, self.made
         to_features = self.to_features[t : t + 1]  # (1, b, z)
-        retreat(
+        cell_backward(
             made.cell(t, size),
             made.features[t : t + 1, :, :size],
             self.grad,
@@ -215,7 +215,7 @@ class _Backwards:
             self.to_made[t : t + 1, :, : 3 * size],
         )
         to_features[0, :, size:].addmm_(self.to_inputs[t], self.by_features)
-        attend_backwards(
+        attend_backward(
             self.to,
             made.products[t, :, 3 * size :],
             made.at(t),

@@ -18,9 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
 
+from multitudes.deep.ops.alignment import aligned, aligned_size
 from multitudes.errors import DataError
-from multitudes.seq2set.network.alignment import aligned, aligned_size
-from multitudes.seq2set.network.softmax_blocks import Products, Running, absorb, spread
 
 CELLS_AT_ONCE = 1 << 25
 """Logits of a block where nothing else is set: 128 MiB of float32."""
@@ -150,7 +149,7 @@ class _LabelSoftmax(Function):
         dtype = torch.promote_types(states.dtype, torch.float32)
         highest = states.new_full((len(states),), torch.finfo(dtype).min, dtype=dtype)  # (r,)
         asked = states.new_zeros(labels.shape, dtype=dtype)  # (r, k)
-        running = Running(highest, torch.zeros_like(highest), asked)
+        running = _Running(highest, torch.zeros_like(highest), asked)
         expected = states.new_zeros((len(states), 0), dtype=dtype)  # (r, d)
         inputs, near = aligned(states, layout.product), None  # (r, z)
         for part in _blocks(len(weight), layout.chunk):
@@ -158,7 +157,7 @@ class _LabelSoftmax(Function):
                 rows = aligned(weight[part], layout.product, rows=True)  # (c, z)
             block = _block(inputs, rows, bias, labels, excluded, part, products)
             unscaled = None if embeddings is None else torch.empty_like(block.products)  # (r, c)
-            shrink = absorb(block, running, unscaled)  # (r,)
+            shrink = _absorb(block, running, unscaled)  # (r,)
             if embeddings is not None and unscaled is not None:
                 near = aligned(embeddings[part], layout.product, rows=True)  # (c, d)
                 more = (unscaled @ near)[:, : embeddings.shape[1]]  # (r, d)
@@ -191,14 +190,14 @@ class _LabelSoftmax(Function):
                 rows = aligned(weight[part], product, rows=True)  # (c, z)
                 block = _block(inputs, rows, bias, labels, excluded, part, None)
             else:
-                block = Products(products, _own_bias(bias, part, rows), _places(labels, part))
+                block = _Products(products, _own_bias(bias, part, rows), _places(labels, part))
             along = None
             if embeddings is not None:
                 if products is None:
                     near = aligned(embeddings[part], product, rows=True)  # (c, d)
                 along = aligned(to_expected, product) @ near.T  # (r, c)
             to_logits = _room(block.products, along, is_kept=products is not None)  # (r, c)
-            spread(block, normalizer, shift, along, to_asked, to_logits)
+            _spread(block, normalizer, shift, along, to_asked, to_logits)
             if to_bias is not None:
                 total = to_logits.sum(dim=0, dtype=normalizer.dtype)  # (c,)
                 to_bias[part] = total[: part.stop - part.start]
@@ -220,13 +219,13 @@ def _block(
     excluded: Tensor | None,
     part: slice,
     made: Tensor | None,
-) -> Products:
+) -> _Products:
     """Products (r, c) of inputs (r, z) and a block of labels (c, z), -inf where one is excluded.
 
     `made` are they, if they are there already.
     """
     products = inputs @ rows.T if made is None else made.flatten(0, 1)  # (r, c)
-    block = Products(products, _own_bias(bias, part, rows), _places(labels, part))
+    block = _Products(products, _own_bias(bias, part, rows), _places(labels, part))
     if excluded is not None:
         forbidden = block._replace(places=_places(excluded, part))  # (r, e)
         penalty = torch.where(forbidden.inside, -torch.inf, 0.0).to(products.dtype)  # (r, e)
@@ -295,3 +294,102 @@ def _check_shapes(
             f"there are {len(embeddings)} label embeddings and {n_labels} outputs: one each, the "
             "empty label's included"
         )
+
+
+# ------------------------------------------------------------------ one block
+
+
+class _Products(NamedTuple):
+    """A block of logits.
+
+    Parameters
+    ----------
+    products : (r, c)
+    bias : (c,), optional
+    places : int64 (r, k)
+        Columns asked for; those outside of 0 to c - 1 are in no or another block.
+    """
+
+    products: Tensor
+    bias: Tensor | None
+    places: Tensor
+
+    @property
+    def inside(self) -> Tensor:
+        """Which places are in this block: bool (r, k)."""
+        return (self.places >= 0) & (self.places < self.products.shape[1])
+
+    @property
+    def columns(self) -> Tensor:
+        """The places, int64 (r, k); any column for those that are not inside."""
+        return self.places.clamp(0, self.products.shape[1] - 1)
+
+
+class _Running(NamedTuple):
+    """A softmax over the blocks so far.
+
+    Parameters
+    ----------
+    highest, total : (r,)
+        The highest logit, and the sum of exponentials relative to it.
+    asked : (r, k)
+        Logits of the labels asked for.
+    """
+
+    highest: Tensor
+    total: Tensor
+    asked: Tensor
+
+
+def _absorb(block: _Products, running: _Running, unscaled: Tensor | None) -> Tensor:
+    """Add a block to what is running, IN/OUT.
+
+    `unscaled` OUT (r, c), if wanted: exponentials relative to the highest logit now. Gives the
+    factor (r,) that brings older ones there.
+    """
+    logits = _logits(block, running.total.dtype)  # (r, c)
+    found = logits.gather(1, block.columns)  # (r, k)
+    running.asked.copy_(torch.where(block.inside, found, running.asked))
+    before = running.highest.clone()  # (r,)
+    running.highest.copy_(torch.maximum(before, logits.amax(dim=1)))
+    shrink = (before - running.highest).exp_()  # (r,)
+    exponentials = logits.sub_(running.highest.unsqueeze(1)).exp_()  # (r, c)
+    running.total.mul_(shrink).add_(exponentials.sum(dim=1))
+    if unscaled is not None:
+        unscaled.copy_(exponentials)
+    return shrink
+
+
+def _spread(
+    block: _Products,
+    normalizer: Tensor,
+    shift: Tensor,
+    along: Tensor | None,
+    to_asked: Tensor,
+    out: Tensor,
+) -> None:
+    """The gradient of a block's logits.
+
+    Parameters
+    ----------
+    block : _Products
+    normalizer : IN (r,)
+        The logarithm of all exponentials' sum.
+    shift : IN (r,)
+        Probabilities are multiplied with ``shift + along``.
+    along : IN (r, c), optional
+    to_asked : IN (r, k)
+        What is added at the places asked for.
+    out : OUT (r, c)
+        May be ``block.products`` or `along`.
+    """
+    logits = _logits(block, normalizer.dtype)  # (r, c)
+    gradient = logits.sub_(normalizer.unsqueeze(1)).exp_()  # (r, c): probabilities
+    gradient *= shift.unsqueeze(1) if along is None else along + shift.unsqueeze(1)
+    gradient.scatter_add_(1, block.columns, torch.where(block.inside, to_asked, 0.0))
+    out.copy_(gradient)
+
+
+def _logits(block: _Products, dtype: torch.dtype) -> Tensor:
+    logits = block.products.to(dtype, copy=True)  # (r, c)
+    return logits if block.bias is None else logits.add_(block.bias)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from multitudes.seq2set.network.depthwise_conv import depthwise_conv
-from multitudes.seq2set.network.kernel_composition import composed
+from multitudes.deep.ops.depthwise_conv import depthwise_conv
 
 
 def shortest_input(kernels: Sequence[int], strides: Sequence[int]) -> int:
@@ -76,3 +76,28 @@ class LightConv(nn.Module):
         """
         # All layers together are one of width `shortest`.
         return (lengths.clamp(min=self.shortest) - self.shortest) // math.prod(self.strides) + 1
+
+
+def composed(kernels: Sequence[Tensor], strides: Sequence[int]) -> tuple[Tensor, int]:
+    """One kernel (c, width) and stride that do what several kernels (c, w) do in turn."""
+    kernel, stride = kernels[0], strides[0]
+    for other, own_stride in zip(kernels[1:], strides[1:], strict=True):
+        kernel = _pair(kernel, other, stride)  # (c, width)
+        stride *= own_stride
+    return kernel, stride
+
+
+def _pair(kernel: Tensor, other: Tensor, stride: int) -> Tensor:
+    """A kernel (c, w) of some stride and another (c, v) behind it: (c, w + (v - 1) * stride)."""
+    with torch.autocast(kernel.device.type, enabled=False):  # little work, and done once
+        shifted = _shifted(kernel, other.shape[1], stride)  # (c, v, w + reach)
+        return torch.bmm(other.unsqueeze(1), shifted).squeeze(1)  # (c, w + reach)
+
+
+def _shifted(kernel: Tensor, n: int, stride: int) -> Tensor:
+    """A kernel (c, w) `n` times, each `stride` further right: (c, n, w + (n - 1) * stride)."""
+    n_channels, w = kernel.shape
+    width = w + (n - 1) * stride
+    # Rows that are `stride` too long begin `stride` further right each, when cut to `width`.
+    rows = F.pad(kernel, (0, width + stride - w)).unsqueeze(1).expand(-1, n, -1)
+    return rows.reshape(n_channels, -1)[:, : n * width].view(n_channels, n, width)

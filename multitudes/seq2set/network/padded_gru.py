@@ -15,9 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from multitudes.seq2set.network.alignment import aligned_size
-from multitudes.seq2set.network.both_ways import both_ways, one_way
-from multitudes.seq2set.network.gru_cell import CellInputs, advance, retreat
+from multitudes.deep.ops.alignment import aligned_size
+from multitudes.deep.ops.gru_cell import CellInputs, cell_backward, cell_forward
 
 
 def padded_gru(gru: nn.GRU, words: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -47,8 +46,9 @@ def padded_gru(gru: nn.GRU, words: Tensor, lengths: Tensor) -> tuple[Tensor, Ten
         if layer:
             x = F.dropout(x, gru.dropout, gru.training)
         states, last = _layer(gru, layer, x, mirror, active)  # (2, l, b, h) by steps, (2, b, h)
-        x = one_way(states, mirror, active)  # (l, b, 2 h)
-    return x.transpose(0, 1), last.transpose(0, 1).reshape(n, -1)
+        x = torch.cat([states[0], mirrored(states[1], mirror)], dim=2)  # (l, b, 2 h)
+        x = torch.where(active[:, :, None], x, 0.0)
+    return x.transpose(0, 1).contiguous(), last.transpose(0, 1).reshape(n, -1)
 
 
 def _layer(
@@ -66,7 +66,7 @@ def _layer(
     )  # (2, 3 h, d), (2, 3 h, h), (2, 3 h), (2, 3 h)
     if of_input.shape[2] < dim:
         of_input = F.pad(of_input, (0, dim - of_input.shape[2]))  # (2, 3 h, dim)
-    both = both_ways(x, mirror).view(2, n_words * n, dim)  # (2, l b, d)
+    both = torch.stack([x, mirrored(x, mirror)]).view(2, n_words * n, dim)  # (2, l b, d)
     inputs = torch.baddbmm(input_bias[:, None], both, of_input.transpose(1, 2))  # (2, l b, 3 h)
     with torch.autocast(x.device.type, enabled=False):
         states, last = _Recurrence.apply(  # type: ignore[no-untyped-call]
@@ -106,7 +106,7 @@ class _Recurrence(Function):
         for t in range(n_steps):
             torch.bmm(states[:, t], transposed, out=gates[:, t])
             read = CellInputs(inputs[:, t], gates[:, t], bias, active[t])
-            advance(read, hidden, states[:, t + 1])
+            cell_forward(read, hidden, states[:, t + 1])
         ctx.save_for_backward(inputs, weight, bias, active, gates, states)
         # The last apart, whose gradient would else be written among zeros for all steps.
         return states[:, 1:], states[:, -1].clone()
@@ -123,10 +123,34 @@ class _Recurrence(Function):
         given = grads[0].contiguous()  # (g, l, b, h)
         for t in reversed(range(n_steps)):
             read = CellInputs(inputs[:, t], gates[:, t], bias, active[t])
-            retreat(read, states[:, t], grad, (later, given[:, t]), to_inputs[:, t], to_gates[:, t])
+            arriving = (later, given[:, t])
+            cell_backward(read, states[:, t], grad, arriving, to_inputs[:, t], to_gates[:, t])
             if t:
                 torch.bmm(to_gates[:, t], weight, out=later)
         flat = to_gates.view(n_groups, n_steps * n, width)  # (g, l b, 3 h)
         before = states[:, :-1].view(n_groups, n_steps * n, size)  # (g, l b, h)
         to_weight = torch.bmm(flat.transpose(1, 2), before)  # (g, 3 h, h)
         return to_inputs, to_weight, flat.sum(dim=1, dtype=kind).to(bias.dtype), None
+
+
+class _Mirrored(Function):
+    """See `mirrored`; twice is as before, so that the gradient is mirrored too."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, mirror: Tensor) -> Tensor:
+        ctx.save_for_backward(mirror)
+        return x.gather(0, mirror[:, :, None].expand_as(x))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (mirror,) = ctx.saved_tensors
+        return grads[0].gather(0, mirror[:, :, None].expand_as(grads[0])), None
+
+
+def mirrored(x: Tensor, mirror: Tensor) -> Tensor:
+    """Each text of x (l, b, w) from its end, padding where it is.
+
+    Position t of a text is ``mirror[t]``, int64 (l, b), of the same text mirrored.
+    """
+    result: Tensor = _Mirrored.apply(x, mirror)  # type: ignore[no-untyped-call]
+    return result

@@ -9,11 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from multitudes.seq2set.network.config import NetworkConfig
 from multitudes.seq2set.network.light_conv import LightConv
-from multitudes.seq2set.network.network_config import NetworkConfig
 from multitudes.seq2set.network.padded_gru import padded_gru
+from multitudes.seq2set.words.batches import WordBatch
 from multitudes.seq2set.words.vocabulary import PADDING
-from multitudes.seq2set.words.word_batches import WordBatch
 
 
 class Memory(NamedTuple):

@@ -9,7 +9,7 @@ pytest.importorskip("transformers")
 from multitudes.deep.texts import token_cache as module
 from multitudes.deep.texts.token_cache import fingerprint, token_cache
 from multitudes.deep.texts.tokenizing import tokenize
-from multitudes.encoder.backbone.scratch import scratch_tokenizer
+from multitudes.encoder.backbone.loading import scratch_tokenizer
 from multitudes.errors import DataError, StoreError
 
 

@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 
 from multitudes.deep.texts import tokenizing
 from multitudes.deep.texts.tokenizing import id_type, tokenize
-from multitudes.encoder.backbone.scratch import scratch_tokenizer
+from multitudes.encoder.backbone.loading import scratch_tokenizer
 from multitudes.errors import ConfigError, DataError
 
 

@@ -256,7 +256,7 @@ def test_checkpoints_come_by_the_clock_and_at_the_end(tmp_path, monkeypatch):
         write(self, parts, name=name)
 
     monkeypatch.setattr(Checkpoint, "write", note)
-    monkeypatch.setattr("multitudes.deep.training.watch.EPOCHS_SHARE", 10**9)
+    monkeypatch.setattr("multitudes.deep.training.supervisor.CHECKPOINT_SHARE", 1e-9)
     Problem().train(checkpoint=Checkpoint(tmp_path), epochs=4)
     assert [position["epoch"] for position in written] == [1, 4]
     assert PER_EPOCH not in [position["batch"] for position in written]

@@ -5,12 +5,12 @@ pytest.importorskip("torch")
 import torch
 from hypothesis import given
 
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.dynamic_margin import (
     dynamic_hinge,
     dynamic_margin_loss,
     literal_hinge,
 )
-from multitudes.encoder.losses.loss_config import LossConfig
 
 from .batches import FLAT, batches, gradient, random_batch
 

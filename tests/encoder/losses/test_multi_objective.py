@@ -14,7 +14,7 @@ from multitudes.encoder.losses import (
     softmax_loss,
     triplet_loss,
 )
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.losses.config import LossConfig
 
 TERMS = ("query_to_prototype", "query_to_label", "label_to_query", "regularizer")
 

@@ -5,7 +5,7 @@ pytest.importorskip("torch")
 import torch
 from hypothesis import given
 
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.regularizer import prototype_regularizer
 
 from .batches import batches, gradient, random_batch

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitudes.encoder.losses.loss_config import LossConfig
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.triplet import fixed_hinge, triplet_loss
 
 from .batches import FLAT, batches, gradient, random_batch

@@ -4,7 +4,6 @@ import scipy.sparse as sp
 
 pytest.importorskip("torch")
 
-from multitudes.encoder.sampling.config import SamplerConfig
 from multitudes.encoder.sampling.positives import PositiveDrawer, positive_weights
 from multitudes.errors import ConfigError
 from multitudes.metrics import inverse_propensity
@@ -14,16 +13,16 @@ from tests.encoder.sampling.problems import random_labels
 def test_weights_are_inverse_propensities_or_all_alike():
     Y = random_labels()
     np.testing.assert_allclose(
-        positive_weights(Y, SamplerConfig(propensity="amazon")),
+        positive_weights(Y, "inverse-propensity", propensity="amazon"),
         inverse_propensity(Y, a=0.6, b=2.6),
         rtol=1e-6,
     )
-    assert set(positive_weights(Y, SamplerConfig(positive_weights="uniform"))) == {1.0}
+    assert set(positive_weights(Y, "uniform")) == {1.0}
 
 
 def test_an_unknown_data_set_names_the_known_ones():
     with pytest.raises(ConfigError, match="amazon"):
-        positive_weights(random_labels(), SamplerConfig(propensity="amazn"))
+        positive_weights(random_labels(), "inverse-propensity", propensity="amazn")
 
 
 def test_labels_are_drawn_in_proportion_to_their_weights():

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from multitudes.seq2set.generation.decoding_config import DecodingConfig
-from multitudes.seq2set.generation.generation import generate
-from multitudes.seq2set.generation.label_sets import best_of_steps
-from multitudes.seq2set.words.word_batches import word_batch
+from multitudes.seq2set.generation.generate import DecodingConfig, generate
+from multitudes.seq2set.generation.prediction import best_of_steps
+from multitudes.seq2set.words.batches import word_batch
 
 from ..tiny import N_LABELS, network, token_rows, words
 
@@ -132,7 +131,7 @@ def test_more_labels_than_are_looked_at_together(monkeypatch, ends, stop_at, no_
     config = DecodingConfig(stop_at=stop_at, no_repeat=no_repeat)
     together = made(net, config=config, ends=ends)
     monkeypatch.setattr("multitudes.seq2set.network.label_output.MAX_LABELS_AT_ONCE", 3)
-    monkeypatch.setattr("multitudes.seq2set.generation.generation.LOGITS_AT_ONCE", 4 * N_LABELS)
+    monkeypatch.setattr("multitudes.seq2set.generation.generate.LOGITS_AT_ONCE", 4 * N_LABELS)
     apart = made(net, config=config, ends=ends)
     torch.testing.assert_close(vars(apart), vars(together))
 

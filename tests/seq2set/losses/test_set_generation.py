@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.seq2set.losses import set_generation_loss, transport_loss
-from multitudes.seq2set.losses.loss_config import SetLossConfig
+from multitudes.seq2set.losses.config import SetLossConfig
 from multitudes.seq2set.losses.matching import Matcher
 from multitudes.seq2set.losses.set_generation import ascending
 from multitudes.seq2set.network.label_softmax import OutputLayer

@@ -9,11 +9,12 @@ pytest.importorskip("ot")
 import ot
 import torch
 
+from multitudes.deep.ops.transport import Iterations, cosine_distances, transport_distances
 from multitudes.seq2set.losses import transport_loss
-from multitudes.seq2set.losses.loss_config import SetLossConfig
-from multitudes.seq2set.losses.transport import cosine_distances, transport_distances
+from multitudes.seq2set.losses.config import SetLossConfig
 
 CONVERGED = SetLossConfig(transport_steps=3000)
+MANY = Iterations(n_outer=3000)
 
 
 def random_vectors(n=30, n_steps=6, width=4, d=5, random_state=0):
@@ -37,7 +38,7 @@ def exact_distances(expected, targets, has_target):
 def test_distance_and_gradient_tend_to_the_exact_ones():
     expected, targets, has_target = random_vectors()
     ours, theirs = expected.clone().requires_grad_(), expected.clone().requires_grad_()
-    found = transport_distances(ours, targets, has_target, CONVERGED)
+    found = transport_distances(ours, targets, has_target, MANY)
     exact = exact_distances(theirs, targets, has_target)
     torch.testing.assert_close(found, exact, atol=1e-3, rtol=0)
     found.sum().backward()
@@ -76,10 +77,10 @@ def test_the_mean_is_over_instances_with_targets():
 def test_gradient_by_finite_differences_where_the_plan_is_optimal():
     expected, targets, has_target = random_vectors(2, n_steps=3, width=3, d=3)
 
-    config = SetLossConfig(transport_beta=0.1, transport_steps=100, transport_inner_steps=3)
+    iterations = Iterations(beta=0.1, n_outer=100, n_inner=3)
 
     def distance(expected):
-        return transport_distances(expected, targets, has_target, config)
+        return transport_distances(expected, targets, has_target, iterations)
 
     # The plan moves with the cost, but to first order that changes nothing at the optimum.
     assert torch.autograd.gradcheck(distance, [expected.requires_grad_()], atol=1e-4)

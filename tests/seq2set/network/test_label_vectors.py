@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from multitudes.seq2set.network.label_vectors import start_vectors
-from multitudes.seq2set.words.vocabulary import PADDING, WordVocabulary
-from multitudes.seq2set.words.words_config import WordsConfig
+from multitudes.seq2set.words.start_vectors import start_vectors
+from multitudes.seq2set.words.vocabulary import PADDING, WordsConfig, WordVocabulary
 
 VOCABULARY = WordVocabulary(("cat", "dog", "owl"))
 LABELS = ["Cat and dog", "a fox", "???"]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from multitudes.seq2set.network.light_conv import LightConv, shortest_input
+from multitudes.deep.ops.depthwise_conv import depthwise_conv
+from multitudes.seq2set.network.light_conv import LightConv, composed, shortest_input
 
 PAPER = {"kernels": (3, 7, 15, 30), "strides": (1, 1, 1, 3)}
 
@@ -79,3 +80,17 @@ def test_outputs_that_belong_to_a_text_see_no_padding():
         changed[:, length:] = 9
         torch.testing.assert_close(conv(memory)[:, :n], conv(changed)[:, :n])
         assert not torch.allclose(conv(memory)[:, n], conv(changed)[:, n])
+
+
+@pytest.mark.parametrize("strides", [(1, 1, 1), (2, 3, 1), (1, 2, 2)])
+@pytest.mark.parametrize("n_kernels", [1, 2, 3])
+def test_a_composed_kernel_does_what_its_kernels_do_in_turn(strides, n_kernels):
+    torch.manual_seed(0)
+    kernels = [torch.randn(3, width).double() for width in (2, 3, 4)[:n_kernels]]
+    x = torch.randn(2, 40, 3).double()
+    expected = x
+    for kernel, stride in zip(kernels, strides, strict=False):
+        expected = depthwise_conv(expected, kernel, stride)
+    kernel, stride = composed(kernels, strides[:n_kernels])
+    found = depthwise_conv(x, kernel, stride)
+    torch.testing.assert_close(found[:, : expected.shape[1]], expected)

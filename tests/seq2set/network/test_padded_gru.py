@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from multitudes.seq2set.network.padded_gru import padded_gru
+from multitudes.seq2set.network.padded_gru import mirrored, padded_gru
 
 from ..tiny import network, words
 
@@ -92,6 +92,18 @@ def test_an_encoder_made_for_graphs_gives_the_same_memory(settings):
         network(compile="graphs", **settings).train().encode(batch), expected, strict=True
     ):
         torch.testing.assert_close(found, wanted)
+
+
+def test_texts_are_mirrored_and_padding_stays():
+    lengths, times = torch.tensor([4, 1, 3]), torch.arange(5)[:, None]
+    mirror = torch.where(times < lengths, lengths - 1 - times, times)
+    x = torch.arange(15.0).view(5, 3, 1)
+    found = mirrored(x, mirror)
+    assert found[:, 0, 0].tolist() == [9, 6, 3, 0, 12]
+    assert found[:, 1, 0].tolist() == [1, 4, 7, 10, 13]
+    assert torch.equal(mirrored(found, mirror), x)
+    wide = torch.randn(5, 3, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(mirrored, (wide, mirror))
 
 
 @pytest.mark.gpu

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from multitudes.seq2set.network import unrolling
+from multitudes.seq2set.network import seq_network
 from multitudes.seq2set.network.label_softmax import label_softmax
 
 from ..tiny import network, words
@@ -44,7 +44,9 @@ def test_the_steps_compile_as_one_graph(settings, monkeypatch):
     torch._dynamo.reset()
     compile_ = torch.compile
     monkeypatch.setattr(
-        unrolling.torch, "compile", lambda run, **options: compile_(run, backend="eager", **options)
+        seq_network.torch,
+        "compile",
+        lambda run, **options: compile_(run, backend="eager", **options),
     )
     plain = network(n_steps=2, **settings).train()
     compiled = network(n_steps=2, compile="on", **settings).train()

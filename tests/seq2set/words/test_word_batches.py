@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multitudes.seq2set.words.word_batches import epoch_rows, sorted_rows, word_batch
+from multitudes.seq2set.words.batches import epoch_rows, sorted_rows, word_batch
 
 from ..tiny import token_rows
 

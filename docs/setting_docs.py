@@ -1,0 +1,30 @@
+"""Griffe extension: the fields of a `Config` are documented by their `setting(...)`.
+
+The API reference reads docstrings; a setting has its sentence, default and limits in one call.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import griffe
+
+
+class SettingDocs(griffe.Extension):
+    """Give each attribute that is declared by ``setting(default, doc, ...)`` its docstring."""
+
+    def on_attribute_instance(
+        self, *, node: ast.AST | griffe.ObjectNode, attr: griffe.Attribute, **kwargs: Any
+    ) -> None:
+        """Read the call, its default and its limits, from the source."""
+        call = getattr(node, "value", None)
+        if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "setting":
+            return
+        default, doc, limits = ast.unparse(call.args[0]), call.args[1], call.keywords
+        named = [f"{limit.arg} {ast.unparse(limit.value)}" for limit in limits]
+        allowed = f" Allowed: {', '.join(named)}." if named else ""
+        text = f"{ast.literal_eval(doc)} Default: `{default}`.{allowed}"
+        attr.docstring = griffe.Docstring(text.replace("at_least", "at least").replace(
+            "at_most", "at most"), parent=attr)  # fmt: skip
+        attr.value = None

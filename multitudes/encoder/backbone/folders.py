@@ -1,0 +1,191 @@
+"""Encoders as folders of transformers or sentence-transformers; reading runs no foreign code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from multitudes.errors import ConfigError, require
+
+_MODULES = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+_CHAIN = list(_MODULES)
+
+# Which pooling an old folder switches on, and what newer folders call it.
+_POOLING_FLAGS = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+
+
+def read_encoder(folder: Path) -> tuple[Any, Any, str | None]:
+    """The model in float32, its tokenizer, and the pooling that the folder asks for, if any.
+
+    Raises
+    ------
+    ConfigError
+        If there is no encoder in the folder, or one that does not end in a pooling of its tokens.
+    """
+    require("transformers", extra="deep")
+    from safetensors import SafetensorError
+
+    home, pooling = _layout(folder)
+    if not (home / "config.json").is_file():
+        raise ConfigError(f"{folder} holds no encoder: there is no {home / 'config.json'}")
+    if not any(home.glob("*.safetensors")):
+        raise ConfigError(
+            f"{folder} has no weights in the safetensors format, the only one that is read "
+            "(others can run code): save the model again with save_pretrained of transformers"
+        )
+    try:
+        model, tokenizer = _read_transformer(home)
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
+        raise ConfigError(
+            f"transformers cannot read the encoder in {folder}: {_first_line(error)}"
+        ) from error
+    _check(model, tokenizer, folder)
+    return model, tokenizer, pooling
+
+
+def _layout(folder: Path) -> tuple[Path, str | None]:
+    """Where the transformer lies in the folder, and the folder's pooling."""
+    if not (folder / "modules.json").is_file():
+        return folder, None
+    listed = _json(folder / "modules.json")
+    modules = [(entry["type"].rpartition(".")[2], folder / entry["path"]) for entry in listed]
+    kinds = [kind for kind, _ in modules]
+    if not kinds or kinds != _CHAIN[: len(kinds)]:
+        raise ConfigError(
+            f"{folder} chains {' > '.join(kinds)}, expected {' > '.join(_CHAIN)}: "
+            "choose another encoder, or give the folder of the transformer alone"
+        )
+    pooling = _pooling(modules[1][1] / "config.json") if len(modules) > 1 else None
+    return modules[0][1], pooling
+
+
+def _pooling(path: Path) -> str:
+    config = _json(path)
+    flags = [mode for flag, mode in _POOLING_FLAGS.items() if config.get(flag)]
+    modes = config.get("pooling_mode") or flags
+    return modes if isinstance(modes, str) else "+".join(modes)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def _read_transformer(home: Path) -> tuple[Any, Any]:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    options = {"local_files_only": True, "trust_remote_code": False}
+    with quiet():
+        # Always float32: weights may be stored in float16, but they are trained in float32.
+        model, report = AutoModel.from_pretrained(
+            home, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
+        )
+        tokenizer = AutoTokenizer.from_pretrained(home, **options)
+    missing = [name for name in report["missing_keys"] if not name.startswith("pooler.")]
+    if missing:
+        raise ValueError(f"{len(missing)} of its weights are missing, e.g. {min(missing)}")
+    if _lowers_case(home / "sentence_bert_config.json"):
+        _lower_case(tokenizer.backend_tokenizer)
+    return model, tokenizer
+
+
+def _lowers_case(path: Path) -> bool:
+    """Whether sentence-transformers lowers the case of a text before this encoder reads it."""
+    return path.is_file() and bool(_json(path).get("do_lower_case"))
+
+
+def _lower_case(backend: Any) -> None:
+    from tokenizers import normalizers
+
+    steps = [normalizers.Lowercase(), *([backend.normalizer] if backend.normalizer else [])]
+    backend.normalizer = normalizers.Sequence(steps)
+
+
+def _check(model: Any, tokenizer: Any, folder: Path) -> None:
+    if not getattr(tokenizer, "is_fast", False):
+        raise ConfigError(
+            f"the tokenizer in {folder} has no fast form (tokenizer.json): "
+            "convert it with transformers, or choose another encoder"
+        )
+    if tokenizer.pad_token_id is None:
+        raise ConfigError(f"the tokenizer in {folder} has no padding token: choose another encoder")
+    if tokenizer.backend_tokenizer.num_special_tokens_to_add(is_pair=False) == 0:
+        raise ConfigError(
+            f"the tokenizer in {folder} puts no special token around a text, so an empty one would "
+            "have no token at all: choose an encoder, not a decoder"
+        )
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise ConfigError(f"{folder} holds an encoder-decoder, expected an encoder alone")
+
+
+def write_encoder(
+    model: Any, tokenizer: Any, folder: Path, *, max_length: int, pooling: str
+) -> None:
+    """Fill an empty folder so that ``SentenceTransformer(folder)`` gives the same embeddings."""
+    with quiet():
+        model.save_pretrained(folder)
+        _write_tokenizer(tokenizer, folder)
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (kind, path) in enumerate(_MODULES.items())
+    ]
+    _write_json(folder / "modules.json", modules)
+    limits = {"max_seq_length": max_length, "do_lower_case": False}
+    _write_json(folder / "sentence_bert_config.json", limits)
+    flags = {
+        "word_embedding_dimension": int(model.config.hidden_size),
+        "pooling_mode_cls_token": pooling == "cls",
+        "pooling_mode_mean_tokens": pooling != "cls",
+    }
+    (folder / _MODULES["Pooling"]).mkdir()
+    _write_json(folder / _MODULES["Pooling"] / "config.json", flags)
+
+
+def _write_tokenizer(tokenizer: Any, folder: Path) -> None:
+    """The tokenizer without the limit of its last use, which is no part of it."""
+    backend = tokenizer.backend_tokenizer
+    limit = backend.truncation
+    backend.no_truncation()
+    try:
+        tokenizer.save_pretrained(folder)
+    finally:
+        if limit is not None:
+            backend.enable_truncation(**limit)
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the progress bars and reports that transformers prints."""
+    from transformers.utils import logging
+
+    theirs: Any = logging  # has no types
+    bars, level = theirs.is_progress_bar_enabled(), theirs.get_verbosity()
+    theirs.disable_progress_bar()
+    theirs.set_verbosity_error()
+    try:
+        yield
+    finally:
+        theirs.set_verbosity(level)
+        if bars:
+            theirs.enable_progress_bar()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,294 @@
+"""Backbone: the text encoder that instances and labels share, and its settings."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from multitudes.config import Config, setting
+from multitudes.deep.devices import Precision, computing_in
+from multitudes.deep.memory import explain_out_of_memory
+from multitudes.deep.processor import require_bf16
+from multitudes.deep.texts.inputs import Texts
+from multitudes.deep.texts.tokenizing import Tokenized, has_words, tokenize
+from multitudes.deep.texts.tokens import PackedTokens, TokenRows, pack
+from multitudes.encoder.backbone.folders import read_encoder, write_encoder
+from multitudes.encoder.backbone.packed_bert import packed_bert_forward, supports_packed
+from multitudes.errors import ConfigError
+from multitudes.progress import track
+from multitudes.store.foreign import on_disk
+from multitudes.store.state import State
+from multitudes.types import FloatArray, IntArray
+
+KIND = "backbone"
+FOLDER = "sentence-transformers"
+_BATCHES_ON_DEVICE = 64  # results fetched at once, so that the device seldom waits for the host
+
+
+@dataclass(frozen=True)
+class BackboneConfig(Config):
+    """The text encoder: where it comes from, how long its texts are, how it runs.
+
+    The numerical type it computes in belongs to the training and to `Backbone.encode`.
+    """
+
+    name: str = setting(
+        "minilm",
+        'A sentence-transformers or transformers encoder by name or folder; "minilm" for the one '
+        'in a Python package; "scratch" for a small one trained from nothing.',
+    )
+    max_length: int = setting(32, "Tokens kept of an instance's text.", at_least=3)
+    label_max_length: int = setting(32, "Tokens kept of a label's text.", at_least=3)
+    pooling: Literal["auto", "mean", "cls"] = setting(
+        "auto",
+        "How tokens become one embedding: their mean, the first one, or what the encoder's own "
+        "folder says (mean where it says nothing).",
+    )
+    attention: Literal["auto", "packed", "padded"] = setting(
+        "auto",
+        "Run texts packed, without padding (BERT on a GPU), or padded to one length; auto chooses.",
+    )
+    gradient_checkpointing: bool = setting(
+        False, "Keep less for the backward pass and compute it again: less memory, more time."
+    )
+    compile: bool = setting(
+        False,
+        "Compile the encoder for training (torch.compile): a slow start, then fast. A loaded model "
+        "is not compiled.",
+    )
+    scratch_layers: int = setting(2, "Layers of the scratch encoder.", at_least=1)
+    scratch_dim: int = setting(
+        128, "Embedding size of the scratch encoder, a multiple of 32.", at_least=32
+    )
+    scratch_vocabulary: int = setting(
+        8192, "Size of the vocabulary that the scratch encoder learns, at most.", at_least=512
+    )
+
+
+class Backbone(nn.Module):
+    """A transformer encoder with its tokenizer: texts in, unit vectors out.
+
+    Made by `load_backbone`.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+        Anything whose output has a `last_hidden_state` (n_texts, length, d).
+    tokenizer : transformers.PreTrainedTokenizerFast
+    config : BackboneConfig
+        Pooling ``"auto"`` means mean here.
+
+    Attributes
+    ----------
+    dim : int
+        Size d of an embedding.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, config: BackboneConfig) -> None:
+        super().__init__()
+        self.model = model
+        self.tokenizer = tokenizer
+        self.config = config
+        self.dim = int(model.config.hidden_size)
+        self._check()
+        if getattr(model, "pooler", None) is not None:
+            # BERT's own pooling is not used, only kept, so that others can read what we save.
+            model.pooler.requires_grad_(False)
+        if config.gradient_checkpointing:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+        if config.compile:
+            model.compile(dynamic=True)  # in place: names of parameters stay
+
+    def _check(self) -> None:
+        if self.config.attention != "packed":
+            return
+        if not supports_packed(self.model):
+            raise ConfigError(
+                f"attention='packed' knows no {type(self.model).__name__}, only plain BERT: "
+                "use 'auto' or 'padded'"
+            )
+        if self.config.gradient_checkpointing:
+            raise ConfigError(
+                "gradient_checkpointing does not work with attention='packed': "
+                "use attention='padded', or a smaller batch"
+            )
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        device: torch.device = next(self.model.parameters()).device
+        return device
+
+    def runs_packed(self) -> bool:
+        """Whether `forward` runs texts packed, without padding."""
+        if self.config.attention != "auto":
+            return self.config.attention == "packed"
+        # On a CPU the transformers module is as fast on texts of one length, and starts faster.
+        on_gpu = self.device.type == "cuda"
+        return on_gpu and not self.config.gradient_checkpointing and supports_packed(self.model)
+
+    def forward(self, tokens: PackedTokens) -> torch.Tensor:
+        """Embeddings of a batch of texts.
+
+        Returns
+        -------
+        float32 tensor (n_texts, d)
+            L2-normalized.
+        """
+        if self.runs_packed():
+            states = packed_bert_forward(self.model, tokens, compiled=self.config.compile)
+        else:
+            states = self._padded_states(tokens)
+        return pooled(states, tokens, self.config.pooling)  # states: (n_tokens, d)
+
+    def _padded_states(self, tokens: PackedTokens) -> torch.Tensor:
+        """Token states (n_tokens, d) by way of the padded batch; those of filling mean nothing."""
+        ids, mask = tokens.padded(self.tokenizer.pad_token_id)  # (n_texts, max_length) each
+        states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
+        texts = tokens.texts.clamp(max=len(tokens) - 1)  # (n_tokens,)
+        return states[texts, tokens.positions]  # type: ignore[no-any-return]
+
+    def tokenize(self, texts: Texts, *, max_length: int | None = None) -> Tokenized:
+        """Token ids of texts, cut to `max_length` tokens (by default that of instances)."""
+        limit = self.config.max_length if max_length is None else max_length
+        if not isinstance(texts, TokenRows):
+            return tokenize(texts, self.tokenizer, max_length=limit)
+        n_cut = int((texts.lengths > limit).sum())
+        n_empty = int((~has_words(texts, self.tokenizer)).sum())
+        return Tokenized(texts.shortened(limit) if n_cut else texts, n_empty=n_empty, n_cut=n_cut)
+
+    def encode(
+        self,
+        texts: Texts,
+        *,
+        max_length: int | None = None,
+        batch_size: int = 256,
+        device: torch.device | str | None = None,
+        precision: Precision = "float32",
+        progress: str = "Encoding",
+    ) -> FloatArray:
+        """Embeddings of texts, without gradients or dropout.
+
+        Parameters
+        ----------
+        texts : sequence of str, or TokenRows
+        max_length : int, optional
+            Tokens kept of a text; defaults to that of instances, and for token ids to all.
+        batch_size : int
+            Texts at a time. They are sorted by length first, so that little is padded.
+        device : device or str, optional
+            Move the backbone there first; defaults to where its parameters are.
+        precision : "float32" or "bf16"
+            The type to compute in: bf16 is about twice as fast on a processor that has it, and
+            moves an embedding by about 0.01. The result is float32 in any case.
+        progress : str
+            What to call the work in a progress display.
+
+        Returns
+        -------
+        float32 array (n_texts, d)
+            L2-normalized, in the order of `texts`.
+        """
+        if batch_size < 1:
+            raise ConfigError(f"batch_size must be >= 1, got {batch_size!r}")
+        if device is not None:
+            self.to(device)
+        rows = texts
+        if not isinstance(rows, TokenRows):
+            rows = self.tokenize(rows, max_length=max_length).rows
+        elif max_length is not None:
+            rows = rows.shortened(max_length)
+        embeddings = np.empty((len(rows), self.dim), np.float32)
+        order = np.argsort(-rows.lengths, kind="stable")  # longest first: memory errors come early
+        was_training = self.training
+        self.eval()
+        try:
+            with (
+                track(progress, len(rows), "texts") as task,
+                explain_out_of_memory(lower=("batch_size", "max_length")),
+                torch.inference_mode(),
+                computing_in(precision, self.device),
+            ):
+                for some in _split(order, batch_size * _BATCHES_ON_DEVICE):
+                    embeddings[some] = self._encoded(rows, some, batch_size).cpu().numpy()
+                    task.advance(len(some))
+        finally:
+            self.train(was_training)
+        return embeddings
+
+    def _encoded(self, rows: TokenRows, order: IntArray, batch_size: int) -> torch.Tensor:
+        """Embeddings (n, d) of some texts, left on the device."""
+        batches = [
+            self(pack(rows.take(batch), device=self.device))  # (batch, d)
+            for batch in _split(order, batch_size)
+        ]
+        return batches[0] if len(batches) == 1 else torch.cat(batches)
+
+    def frozen(self, precision: Precision = "bf16") -> Backbone:
+        """A copy for prediction alone: no gradients, no dropout, weights in `precision`.
+
+        Faster than `encode` with that precision, which casts the weights at each call. On a
+        processor without bf16 it is slower than float32: see `fastest_precision`.
+        """
+        model = copy.deepcopy(self.model).eval().requires_grad_(False)
+        if precision == "bf16":
+            if self.device.type == "cpu":
+                require_bf16()
+            model = model.to(torch.bfloat16)
+        config = dataclasses.replace(self.config, compile=False)  # compiling pays in training
+        return Backbone(model, self.tokenizer, config).eval()
+
+    def to_state(self) -> State:
+        """Settings, and a sentence-transformers folder."""
+        return State(KIND, self.config.to_dict(), folders={FOLDER: self.write_folder})
+
+    def write_folder(self, folder: Path) -> None:
+        """Fill an empty folder that ``SentenceTransformer(folder)`` reads as the same encoder."""
+        write_encoder(
+            self.model,
+            self.tokenizer,
+            folder,
+            max_length=self.config.max_length,
+            pooling=self.config.pooling,
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Build the backbone again, on the CPU; it is not compiled, whatever it was."""
+        config = BackboneConfig.from_dict(state.config)
+        with on_disk(state.folders[FOLDER]) as folder:
+            model, tokenizer, _ = read_encoder(folder)
+        return cls(model, tokenizer, dataclasses.replace(config, compile=False))
+
+
+def _split(order: IntArray, size: int) -> list[IntArray]:
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def pooled(states: torch.Tensor, tokens: PackedTokens, how: str) -> torch.Tensor:
+    """L2-normalized float32 embeddings (n_texts, d) of token states (n_tokens, d).
+
+    ``"mean"`` averages a text's tokens, special ones included; ``"cls"`` takes its first.
+    """
+    if how == "cls":
+        vectors = states[tokens.offsets[:-1].long()].float()  # (n_texts, d)
+    else:
+        vectors = means_of_tokens(states, tokens)
+    return F.normalize(vectors, dim=1)
+
+
+def means_of_tokens(states: torch.Tensor, tokens: PackedTokens) -> torch.Tensor:
+    """Float32 means (n_texts, d) of each text's token states (n_tokens, d)."""
+    n_texts = len(tokens)
+    # Filling adds up in a row of its own, the last, which is dropped.
+    sums = states.new_zeros((n_texts + 1, states.shape[1]), dtype=torch.float32)
+    sums = sums.index_add(0, tokens.texts, states.float())[:n_texts]  # (n_texts, d)
+    return sums / tokens.offsets.diff().unsqueeze(1)

@@ -1,0 +1,146 @@
+"""Embeddings of a text encoder as features, for models over X."""
+
+from __future__ import annotations
+
+import dataclasses
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from multitudes.deep.devices import choose_device
+from multitudes.deep.processor import checked_precision
+from multitudes.encoder.backbone.embedding import Precision, embed
+from multitudes.encoder.backbone.loading import check_lengths, load_backbone
+from multitudes.encoder.backbone.model import Backbone, BackboneConfig
+from multitudes.errors import ConfigError, NotFittedError, StoreError
+from multitudes.features.text_buffer import as_texts
+from multitudes.store import State, build, read_manifest, read_state
+from multitudes.store.manifest import MANIFEST
+
+KIND = "encoder-features"
+
+
+class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Texts as embeddings of length 1, by an encoder that is not trained any further.
+
+    Beside TF-IDF, with `ConcatFeatures`, they give trees what words alone do not say.
+
+    Parameters
+    ----------
+    encoder : str or path
+        Folder of a saved model with one encoder inside (`Prime`, or a `Tagger` of it), folder or
+        name of a sentence-transformers or transformers encoder, or "minilm". It is saved with the
+        features, so it is needed for fitting alone.
+    max_length : int, optional
+        Tokens kept of a text; None for as many as in the encoder's own training, and 32 for
+        one that was not trained here.
+    device : str
+        Where to encode; auto is the GPU if there is one.
+
+    Attributes
+    ----------
+    backbone_ : Backbone
+    n_features_ : int
+    """
+
+    _precision: Precision | None = None  # set by `to`
+
+    def __init__(
+        self, encoder: str | PathLike[str], max_length: int | None = None, device: str = "auto"
+    ) -> None:
+        self.encoder = encoder
+        self.max_length = max_length
+        self.device = device
+
+    def fit(self, data: Any, y: object = None) -> Self:
+        """Load the encoder; texts teach it nothing."""
+        as_texts(data)
+        backbone = find_backbone(self.encoder, max_length=self.max_length)
+        return self._set(backbone).to(self.device)
+
+    def transform(self, data: Any) -> sp.csr_array[Any]:
+        """Embeddings of texts.
+
+        Returns
+        -------
+        CSR (n_instances, n_features), float32, indices sorted
+        """
+        self._check_fitted()
+        texts = as_texts(data)
+        if not len(texts):
+            return sp.csr_array(np.empty((0, self.n_features_), np.float32))
+        rows = self.backbone_.tokenize(list(texts)).rows
+        return sp.csr_array(
+            embed(self.backbone_, rows, "Embedding texts", precision=self._precision)
+        )
+
+    @property
+    def feature_names(self) -> list[str]:
+        """``encoder:0`` and so on: dimensions of an embedding have no names of their own."""
+        self._check_fitted()
+        return [f"encoder:{i}" for i in range(self.n_features_)]
+
+    def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
+        """Encode on a device, e.g. "cuda", or in a number format: "float32" or "bf16".
+
+        Loaded features start on the CPU. "auto" is float32 there and bf16 on a GPU, as in training.
+        What is not given stays as it is.
+        """
+        self._check_fitted()
+        if precision is not None:
+            formats: dict[str, Precision | None] = {"float32": "float32", "bf16": "bf16"}
+            self._precision = formats.get(checked_precision(precision))
+        if device is not None:
+            self.backbone_.to(choose_device(device))
+        return self
+
+    def to_state(self) -> State:
+        """Settings, and the encoder itself."""
+        self._check_fitted()
+        config = {**self.get_params(), "encoder": str(self.encoder)}
+        return State(KIND, config, parts={"backbone": self.backbone_.to_state()})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The features again, on the CPU."""
+        return cls(**state.config)._set(Backbone.from_state(state.parts["backbone"]))
+
+    def _set(self, backbone: Backbone) -> Self:
+        self.backbone_, self.n_features_ = backbone.eval(), backbone.dim
+        return self
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "backbone_"):
+            raise NotFittedError("these EncoderFeatures have no encoder yet: call fit first")
+
+
+def find_backbone(source: str | PathLike[str], *, max_length: int | None = None) -> Backbone:
+    """The encoder inside a saved model, or the one that a folder or name stands for."""
+    name = str(source)
+    changes: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
+    if name == "scratch":
+        raise ConfigError(
+            "an encoder from scratch knows nothing before it is trained: train a prime model with "
+            "backbone.name=scratch first and give its folder, or use 'minilm'"
+        )
+    folder = Path(name).expanduser()
+    if not (folder / MANIFEST).is_file():
+        return load_backbone(BackboneConfig(name=name, **changes))
+    places = [at for at, part in read_manifest(folder).root.walk() if part.kind == "backbone"]
+    if len(places) != 1:
+        held = "no text encoder" if not places else f"{len(places)} text encoders"
+        raise StoreError(
+            f"{folder} holds {held}, expected one: give a model that was trained as prime or one "
+            "of its kin"
+        )
+    state = read_state(folder)
+    for name in filter(None, places[0].split("/")):
+        state = state.parts[name]
+    backbone: Any = build(state)
+    backbone.config = dataclasses.replace(backbone.config, **changes)
+    check_lengths(backbone.config, backbone.model, backbone.tokenizer)
+    return cast(Backbone, backbone)

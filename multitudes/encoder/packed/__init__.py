@@ -1,1 +1,0 @@
-"""A BERT encoder over texts without padding between them."""
