@@ -7,10 +7,9 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
-from multitudes.features.text_buffer import as_texts
+from multitudes.features.text_buffer import TextTransformer, as_texts
 from multitudes.features.weighting import normalized
 from multitudes.progress import track
 from multitudes.store.state import State
@@ -19,7 +18,7 @@ from multitudes.types import FloatArray
 Encoder: TypeAlias = Callable[[Sequence[str]], Any]
 
 
-class DenseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class DenseFeatures(TextTransformer):
     """Embeddings (n_instances, n_dimensions) as CSR rows, so that every model takes them.
 
     Zeros are not stored. NaN and infinite values are refused by row and column.

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.config import Config, setting
 from multitudes.features.term_counts import Shard, TermSource, check_ngrams, count_hashed, on_shards
-from multitudes.features.text_buffer import as_texts
+from multitudes.features.text_buffer import TextTransformer, as_texts
 from multitudes.features.weighting import normalized, stacked, weighted
 from multitudes.kernels.threads import resolve_threads
 from multitudes.progress import Task
@@ -43,7 +42,7 @@ class HashingConfig(Config):
 DEFAULTS = HashingConfig()
 
 
-class HashingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class HashingFeatures(TextTransformer):
     """Texts to rows of hashed term counts of Euclidean length 1; nothing is learned.
 
     For streams and for texts that must leave no readable vocabulary. Two terms may share a column:

@@ -7,9 +7,11 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import DataError
 from multitudes.kernels.text.terms import SPACE_CHAR, WORD_CHAR
@@ -19,6 +21,18 @@ TOKEN_PATTERN = r"\w+(?:\+\+|\#)?"
 
 CHUNK_CHARACTERS = 1 << 18  # small enough for the kernels' scratch arrays to stay in cache
 END = "\0"
+
+
+class TextTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of features that are made of texts, as scikit-learn's tags say it."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags: one-dimensional input of strings, output of float32."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
 
 
 def as_texts(texts: Iterable[str]) -> Sequence[str]:

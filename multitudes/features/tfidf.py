@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.config import Config, setting
 from multitudes.errors import ConfigError, DataError, NotFittedError
@@ -22,7 +21,7 @@ from multitudes.features.term_counts import (
     count_new,
     on_shards,
 )
-from multitudes.features.text_buffer import as_texts
+from multitudes.features.text_buffer import TextTransformer, as_texts
 from multitudes.features.vocabulary import Vocabulary
 from multitudes.features.weighting import normalized, side_by_side, stacked, weighted
 from multitudes.kernels.text import term_weights as kernels
@@ -88,7 +87,7 @@ class TfidfConfig(Config):
 DEFAULTS = TfidfConfig()
 
 
-class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TfidfFeatures(TextTransformer):
     """Texts to TF-IDF rows of Euclidean length 1.
 
     A word is what `multitudes.features.TOKEN_PATTERN` matches: a run of letters, digits or

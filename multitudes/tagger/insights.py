@@ -65,11 +65,8 @@ class Insights:
     def ambiguous_labels(self, *, top_k: int = 20) -> list[AmbiguousLabel]:
         """The labels whose senses are farthest apart; for a tagger with overlap."""
         self._check_fitted()
-        found = ambiguous(checked_overlapping(self.model_)).top(top_k)
-        columns = (found.distance, found.variation, found.cosine, found.n_instances)
-        names = [self.labels_[label] for label in found.labels.tolist()]
-        rows = zip(names, *(column.tolist() for column in columns), strict=True)
-        return [AmbiguousLabel(*row) for row in rows]
+        found = ambiguous(checked_overlapping(self.model_))[:top_k]
+        return [AmbiguousLabel(self.labels_[int(row.label)], *row[1:]) for row in found]
 
     def _feature_names(self) -> Sequence[str] | None:
         return getattr(self.features_, "feature_names", None) or self.feature_names_

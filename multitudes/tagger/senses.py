@@ -59,14 +59,9 @@ def word_sense(
     sense: Sense, labels: Sequence[str], names: Sequence[str] | None, texts: Mapping[int, str]
 ) -> WordSense:
     """A sense with names in the place of ids; features without a name are numbered."""
-    words = [f"feature {word}" if names is None else names[word] for word in sense.words.tolist()]
+    found = sense.named(labels, names, texts)
     return WordSense(
-        sense.tree,
-        sense.leaf,
-        sense.n_instances,
-        tuple(labels[label] for label in sense.nearest.tolist()),
-        tuple(zip(words, sense.weights.tolist(), strict=True)),
-        tuple(texts[row] for row in sense.examples.tolist() if row in texts),
+        found.tree, found.leaf, found.n_instances, found.nearest, found.words, found.texts
     )
 
 

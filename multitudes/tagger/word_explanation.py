@@ -53,12 +53,12 @@ class WordExplanation:
             return f"feature {feature}" if names is None else names[feature]
 
         steps = []
-        for number, tree in enumerate(trees):
+        for tree in trees:
             for step in tree.steps:
                 pairs = zip(step.features.tolist(), step.contributions.tolist(), strict=True)
                 words = tuple((word(feature), value) for feature, value in pairs)
                 steps.append(
-                    WordStep(number, step.level, words, step.bias, step.margin, step.score)
+                    WordStep(step.tree, step.level, words, step.bias, step.margin, step.score)
                 )
         return cls(label, sum(tree.score for tree in trees) / len(trees), tuple(steps))
 
