@@ -66,11 +66,20 @@ class Predictions:
     def __len__(self) -> int:
         return int(self.labels.shape[0])
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """The label ids, as what other libraries expect of `predict` is an array."""
+        return np.array(self.labels, dtype=dtype, copy=copy)
+
     def __getitem__(self, rows: Any) -> Predictions:
         """The predictions of some rows: a slice, a mask or an index array."""
         return Predictions(
             np.atleast_2d(self.labels[rows]), np.atleast_2d(self.scores[rows]), self.n_labels
         )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_instances, top_k)."""
+        return len(self), self.top_k
 
     @property
     def top_k(self) -> int:

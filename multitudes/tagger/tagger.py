@@ -12,7 +12,7 @@ import numpy as np
 from multitudes import progress
 from multitudes.data import Dataset
 from multitudes.disentangle import ambiguous
-from multitudes.errors import DataError, NotFittedError, StoreError
+from multitudes.errors import DataError, StoreError
 from multitudes.estimator import Estimator
 from multitudes.groups.grouped_dataset import groups_to_learn
 from multitudes.scores.calibrated import Calibrated, CalibrationConfig, CalibrationReport
@@ -92,6 +92,7 @@ class Tagger(Estimator):
     """
 
     fitted_attribute: ClassVar[str] = "model_"
+    reads_texts: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -452,7 +453,3 @@ class Tagger(Estimator):
 
     def _feature_names(self) -> Sequence[str] | None:
         return getattr(self.features_, "feature_names", None) or self.feature_names_
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "model_"):
-            raise NotFittedError("this Tagger has not learned anything yet: call fit or load first")

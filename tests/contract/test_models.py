@@ -241,7 +241,7 @@ def test_no_rows_give_no_predictions(model, data):
 
 
 def test_other_features_than_in_training_are_refused(model, data):
-    with pytest.raises(DataError, match="X has 39 features, but the model was trained on 40"):
+    with pytest.raises(DataError, match="X has 39 features, but .* is expecting 40 features"):
         model.predict(data[0][:, :39])
 
 
@@ -293,7 +293,7 @@ def test_set_params_is_the_constructor(name):
         model = made(name)
         assert model.set_params(**{key: value}) is model
         assert model.get_params(deep=False)[key] is value
-    with pytest.raises(ValueError, match="Invalid parameter 'no_such_setting'"):
+    with pytest.raises(ValueError, match="has no parameter 'no_such_setting'"):
         made(name).set_params(no_such_setting=1)
 
 

@@ -168,7 +168,7 @@ def test_one_instance_at_a_time(data, model, rows):
 
 
 def test_other_features_and_unfitted_models_are_refused(data, model):
-    with pytest.raises(DataError, match="x has 5 features, but the model was trained on 60"):
+    with pytest.raises(DataError, match="x has 5 features, but XRLinear is expecting 60 features"):
         model.explain(data[0][[0], :5], 0)
     with pytest.raises(NotFittedError):
         XRLinear().explain(data[0][[0]], 0)

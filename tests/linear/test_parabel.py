@@ -130,5 +130,5 @@ def test_nothing_works_before_fit(data, use):
 
 
 def test_other_features_than_in_training_are_refused(data, model):
-    with pytest.raises(DataError, match="7 features, but the model was trained on 60"):
+    with pytest.raises(DataError, match="7 features, but Parabel is expecting 60 features"):
         model.predict(data[0][:, :7])
