@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +12,6 @@ from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.presets import prime_preset
 from multitudes.encoder.prime import Prime
 from multitudes.encoder.prototypes.network import PrototypeConfig
-from multitudes.encoder.sampling import SamplerConfig
 
 TABLE_2 = ("dpr", "ngame", "dexa", "prime-lite", "prime")
 LITE = "prime-lite"
@@ -73,10 +71,9 @@ def contestant(
     elif name in SOURCES:
         settings = {"prototypes": SOURCES[name]}
     preset = prime_preset(LITE if settings else name.removesuffix(WITH_CLASSIFIER))
-    sampler = preset.sampler or SamplerConfig()
     preset.set_params(
         **settings,
-        sampler=dataclasses.replace(sampler, batch_size=batch_size),
+        sampler__batch_size=batch_size,
         backbone=backbone,
         training=training,
         classifier=name.endswith(WITH_CLASSIFIER),
@@ -84,17 +81,8 @@ def contestant(
     )
     for change in changes:
         name, _, value = change.partition("=")
-        apply(preset, name, json_value(value))
+        preset.set_params(**{name.replace(".", "__"): json_value(value)})
     return preset
-
-
-def apply(model: Prime, name: str, value: Any) -> None:
-    """Set a parameter, or a field of a parameter that is a Config."""
-    parameter, _, field = name.partition(".")
-    if field:
-        config = getattr(model, parameter) or Prime.config_kinds()[parameter]()
-        value = dataclasses.replace(config, **{field: value})
-    model.set_params(**{parameter: value})
 
 
 def json_value(text: str) -> Any:

@@ -50,7 +50,11 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _precision: Precision | None = None  # set by `to`
 
     def __init__(
-        self, encoder: str | PathLike[str], max_length: int | None = None, device: str = "auto"
+        self,
+        encoder: str | PathLike[str] = "minilm",
+        *,
+        max_length: int | None = None,
+        device: str = "auto",
     ) -> None:
         self.encoder = encoder
         self.max_length = max_length

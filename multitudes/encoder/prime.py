@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.base import BaseEstimator
 
 from multitudes import progress
-from multitudes.config import settings_as_dicts, settings_from_dicts
+from multitudes.config import Config
 from multitudes.deep.devices import choose_device
 from multitudes.deep.processor import checked_precision
 from multitudes.deep.texts.inputs import (
@@ -46,14 +45,13 @@ from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.errors import DataError, NotFittedError
+from multitudes.estimator import Estimator
 from multitudes.store import State
 from multitudes.types import FloatArray, Predictions, Sparse
 from multitudes.validation import checked_label, checked_labels
 
-PLAIN = ("classifier", "keep_instances", "precision", "random_state", "verbose")
 
-
-class Prime(BaseEstimator):  # type: ignore[misc]
+class Prime(Estimator):
     """A text encoder with label prototypes, trained together (PRIME).
 
     Instances and labels are texts. One encoder embeds both; a label's prototype also takes in the
@@ -61,28 +59,28 @@ class Prime(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    backbone : BackboneConfig, optional
+    backbone : BackboneConfig
         The text encoder, its lengths and how it runs.
-    prototypes : PrototypeConfig, optional
+    prototypes : PrototypeConfig
         What prototypes are made of.
-    loss : LossConfig, optional
+    loss : LossConfig
         Terms and margins.
-    sampler : SamplerConfig, optional
+    sampler : SamplerConfig
         How batches are put together.
-    training : TrainingConfig, optional
+    training : TrainingConfig
         Epochs, learning rate, precision, checkpoints; `random_state` is the one below.
-    index : IndexConfig, optional
+    index : IndexConfig
         How prototypes are searched.
     classifier : bool
         Train one vector per label on top of the frozen encoder, started from its prototype:
         PRIME (W).
-    classifier_settings : ClassifierConfig, optional
+    classifier_settings : ClassifierConfig
         How these are trained.
     keep_instances : bool
         Keep the training instances' embeddings with the model, two bytes a number, for `explain`.
     precision : "auto", "float32" or "bf16"
-        Number format of prediction; auto is bf16 where the processor has it, twice as fast. `to`
-        sets another one for this object, without a change of what is saved.
+        Number format of prediction; auto is bf16 if the processor has it, twice as fast. `to` sets
+        another one for this object, without changing what is saved.
     random_state : int
         Same seed, same model (on a CPU).
     verbose : bool
@@ -94,8 +92,8 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     index_ : PrototypeIndex
         Holds `label_vectors_`, what instances are compared with.
     history_ : History
-        Loss and validation metrics of each epoch. This and what follows tell of `fit`: a model
-        that was loaded has none of it.
+        Loss and validation metrics of each epoch. This and the following attributes describe
+        `fit`: a model that was loaded does not have them.
     n_left_out_ : int
         Training instances without labels: nothing is learned from them.
     n_empty_, n_labels_without_text_ : int
@@ -109,18 +107,24 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     Margin Loss, NAACL 2025.
     """
 
+    reads_texts: ClassVar[bool] = True
+    needs_label_texts: ClassVar[bool] = True
+    trains_in_epochs: ClassVar[bool] = True
+    fitted_attribute: ClassVar[str] = "index_"
+
     _precision: str | None = None  # set by `to`, instead of `precision`
 
     def __init__(
         self,
-        backbone: BackboneConfig | None = None,
-        prototypes: PrototypeConfig | None = None,
-        loss: LossConfig | None = None,
-        sampler: SamplerConfig | None = None,
-        training: TrainingConfig | None = None,
-        index: IndexConfig | None = None,
+        *,
+        backbone: BackboneConfig = BackboneConfig(),
+        prototypes: PrototypeConfig = PrototypeConfig(),
+        loss: LossConfig = LossConfig(),
+        sampler: SamplerConfig = SamplerConfig(),
+        training: TrainingConfig = TrainingConfig(),
+        index: IndexConfig = IndexConfig(),
         classifier: bool = False,
-        classifier_settings: ClassifierConfig | None = None,
+        classifier_settings: ClassifierConfig = ClassifierConfig(),
         keep_instances: bool = False,
         precision: str = "auto",
         random_state: int = 0,
@@ -144,10 +148,10 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     def fit(
         self,
         X: Texts,
-        Y: Sparse,
+        y: Any,
         *,
         label_texts: Texts | None = None,
-        validation: tuple[Texts, Sparse] | None = None,
+        validation: tuple[Texts, Any] | None = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
         """Learn from texts and their labels.
@@ -156,19 +160,25 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         ----------
         X : sequence of str, or TokenRows
             The texts, or their token ids.
-        Y : CSR (n_instances, n_labels)
+        y : sparse matrix, array or list of lists (n_instances, n_labels)
+            1 where an instance has a label.
         label_texts : sequence of str, or TokenRows
-            The text of each label. A label without text has its centroid and free vector alone.
-        validation : (texts, Y), optional
+            The text of each label. A label without text has only its centroid and free vector.
+        validation : (texts, y), optional
             Instances kept aside: their P@1, P@5 and R@100 are measured after each epoch, and the
             best epoch's weights are kept.
         checkpoint : path, optional
-            Folder to save to now and then; a training found there goes on where it stopped. It
-            stays when training is over, until you remove it: save the model first.
+            Folder to save to now and then; a training found there is resumed. It stays when
+            training is over, until you remove it: save the model first.
         """
-        config = self._config()
+        config = PrimeConfig(
+            self.prototypes,
+            self.loss,
+            self.sampler,
+            self.training.with_random_state(self.random_state),
+        )
         X = checked_texts(X, "X")
-        Y = checked_labels(Y, n_instances=len(X))
+        Y = checked_labels(y, n_instances=len(X))
         if label_texts is None:
             raise DataError(
                 "Prime needs the text of each label: pass label_texts=..., in the order of Y's "
@@ -178,9 +188,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         checked_precision(self.precision)
         with progress.shown(self.verbose):
             backbone = load_backbone(
-                self.backbone or BackboneConfig(),
-                texts=all_texts(X, label_texts),
-                random_state=self.random_state,
+                self.backbone, texts=all_texts(X, label_texts), random_state=self.random_state
             )
             texts = self._tokenized(backbone, X, label_texts, Y)
             validate = None if validation is None else self._validation(backbone, texts, validation)
@@ -189,14 +197,6 @@ class Prime(BaseEstimator):  # type: ignore[misc]
             )
             self._finish(network, texts)
         return self
-
-    def _config(self) -> PrimeConfig:
-        return PrimeConfig(
-            self.prototypes or PrototypeConfig(),
-            self.loss or LossConfig(),
-            self.sampler or SamplerConfig(),
-            (self.training or TrainingConfig()).with_random_state(self.random_state),
-        )
 
     def _tokenized(
         self, backbone: Backbone, X: Texts, label_texts: Texts, Y: Sparse
@@ -209,7 +209,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         return TrainingTexts(instances.rows, labels.rows, Y)
 
     def _validation(
-        self, backbone: Backbone, texts: TrainingTexts, validation: tuple[Texts, Sparse]
+        self, backbone: Backbone, texts: TrainingTexts, validation: tuple[Texts, Any]
     ) -> Validation:
         some, Y = checked_validation(validation, n_labels=texts.Y.shape[1])
         rows = backbone.tokenize(some).rows
@@ -230,13 +230,13 @@ class Prime(BaseEstimator):  # type: ignore[misc]
                 embeddings,
                 texts.Y,
                 vectors,
-                config=self.classifier_settings or ClassifierConfig(),
+                config=self.classifier_settings,
                 random_state=self.random_state,
                 device=network.backbone.device,
             )
         if self.keep_instances:
             self.instances_ = KeptInstances.of(embeddings, texts.Y)
-        self.index_ = PrototypeIndex(vectors, self.index or IndexConfig())
+        self.index_ = PrototypeIndex(vectors, self.index)
 
     # ------------------------------------------------------------------ prediction
 
@@ -286,16 +286,16 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         return self
 
     def explain(self, text: str | None, label: int, *, top_k: int = 5) -> Explanation:
-        """What speaks for a label.
+        """Return what speaks for a label.
 
         Parameters
         ----------
         text : str or None
-            The text that has, or might have, the label; None to look at the label alone.
+            The text that has, or might have, the label; None for the label alone.
         label : int
             Its id.
         top_k : int
-            Training instances shown, where the model keeps them (``keep_instances=True``).
+            Training instances shown, if the model keeps them (``keep_instances=True``).
         """
         self._check_fitted()
         label = checked_label(label, self.n_labels_)
@@ -362,10 +362,7 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         return State(
             "prime",
-            {
-                **settings_as_dicts(self, self.config_kinds()),
-                **{name: getattr(self, name) for name in PLAIN},
-            },
+            {**self.get_params(deep=False), **self.config_dicts()},
             arrays={
                 "label_token_ids": self.label_rows_.ids,
                 "label_token_offsets": self.label_rows_.offsets,
@@ -378,9 +375,11 @@ class Prime(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The model again, on the CPU; its index is of the kind it was."""
-        arrays = state.arrays
-        configs = settings_from_dicts(state.config, cls.config_kinds())
-        model = cls(**configs, **{name: state.config[name] for name in PLAIN})
+        model, arrays = cls(), state.arrays
+        for name, value in state.config.items():
+            default = getattr(model, name, None)
+            setting = default.from_dict(value) if isinstance(default, Config) else value
+            model.set_params(**{name: setting})
         model.network_ = PrimeNetwork.from_state(state.parts["network"])
         model.label_rows_ = TokenRows(arrays["label_token_ids"], arrays["label_token_offsets"])
         model.added_centroids_ = np.array(arrays["added_centroids"])
@@ -388,19 +387,6 @@ class Prime(BaseEstimator):  # type: ignore[misc]
         model._encoder = None
         model.index_ = PrototypeIndex.from_state(state.parts["index"])
         return model
-
-    @staticmethod
-    def config_kinds() -> dict[str, Any]:
-        """Parameters that are a Config, and of which kind."""
-        return {
-            "backbone": BackboneConfig,
-            "prototypes": PrototypeConfig,
-            "loss": LossConfig,
-            "sampler": SamplerConfig,
-            "training": TrainingConfig,
-            "index": IndexConfig,
-            "classifier_settings": ClassifierConfig,
-        }
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):

@@ -58,7 +58,7 @@ class DenseFeatures(TextTransformer):
         return self._rows(dense)
 
     def transform(self, data: Any) -> sp.csr_array[Any]:
-        """The embeddings of texts, or the given array.
+        """Return the embeddings of texts, or the given array.
 
         Returns
         -------
@@ -77,7 +77,7 @@ class DenseFeatures(TextTransformer):
         return self._rows(dense)
 
     def to_state(self) -> State:
-        """The settings; the encoder itself is not stored, only whether there was one."""
+        """Return the settings; the encoder itself is not stored, only whether there was one."""
         if not hasattr(self, "n_features_"):
             raise NotFittedError("this DenseFeatures does not know its dimensions: call fit first")
         config = {

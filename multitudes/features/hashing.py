@@ -35,7 +35,7 @@ class HashingConfig(Config):
         check_ngrams("ngrams", self.ngrams)
 
     def source(self) -> TermSource:
-        """The terms to hash."""
+        """Return the terms to hash."""
         return TermSource(self.unit == "word", self.ngrams, self.lowercase, self.strip_accents)
 
 
@@ -89,7 +89,7 @@ class HashingFeatures(TextTransformer):
         return self.n_features
 
     def transform(self, texts: Iterable[str]) -> sp.csr_array[Any]:
-        """The features of texts.
+        """Return the features of texts.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class HashingFeatures(TextTransformer):
         return stacked(on_shards(one_shard, as_texts(texts), config.n_jobs))
 
     def to_state(self) -> State:
-        """The settings; there is nothing else."""
+        """Return the settings; there is nothing else."""
         return State("hashing-features", self._config().to_dict())
 
     @classmethod

@@ -49,7 +49,7 @@ class PassThrough(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return int(self.n_features_in_)
 
     def to_state(self) -> State:
-        """The settings and the number of columns."""
+        """Return the settings and the number of columns."""
         config = {"normalize": self.normalize, "n_features": self.n_features_}
         return State("pass-through", config)
 

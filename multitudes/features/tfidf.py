@@ -75,7 +75,7 @@ class TfidfConfig(Config):
                 )
 
     def sources(self) -> list[TermSource]:
-        """The kinds of terms, words first."""
+        """Return the kinds of terms, words first."""
         kinds = ((True, self.word_ngrams), (False, self.char_ngrams))
         return [
             TermSource(words, ngrams, self.lowercase, self.strip_accents)
@@ -162,7 +162,7 @@ class TfidfFeatures(TextTransformer):
         return normalized(side_by_side(blocks))
 
     def transform(self, texts: Iterable[str]) -> sp.csr_array[Any]:
-        """The features of texts; a text without any known term gives an empty row.
+        """Return the features of texts; a text without any known term gives an empty row.
 
         Returns
         -------

@@ -70,7 +70,7 @@ class Comparison:
         return self.differences[name]
 
     def table(self) -> str:
-        """A line per metric: both values, the difference with its interval, the p-value."""
+        """Return a line per metric: both values, the difference with its interval, the p-value."""
         rows = [["", "A", "B", "A - B", f"{self.resampling.confidence:.0%} interval", "p"]]
         for name, d in self.differences.items():
             numbers = [f"{100 * x:.2f}" for x in (d.a, d.b)]

@@ -47,7 +47,7 @@ class Report:
         return self.values[name]
 
     def table(self) -> str:
-        """The metrics in percent, a line each and a column for each k."""
+        """Return the metrics in percent, a line each and a column for each k."""
         cells = {}
         for name, value in self.values.items():
             cells[name] = f"{100 * value:.2f}"

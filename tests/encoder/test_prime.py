@@ -11,7 +11,10 @@ pytest.importorskip("transformers")
 
 import torch
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
+from multitudes.deep.training import TrainingConfig
+from multitudes.encoder import Prime
 from multitudes.encoder.backbone.embedding import embed
 from multitudes.encoder.classifier import ClassifierConfig
 from multitudes.encoder.prototypes.network import PrototypeConfig
@@ -267,6 +270,40 @@ def test_settings_survive_a_clone(fitted):
 
 
 # --- explanations
+
+
+def test_settings_of_configs_are_parameters():
+    model = Prime().set_params(backbone__name="scratch", training__epochs=3, loss__margin="fixed")
+    assert (model.backbone.name, model.training.epochs, model.loss.margin) == (
+        "scratch", 3, "fixed",
+    )  # fmt: skip
+    assert model.get_params()["training__epochs"] == 3
+    assert Prime().training.epochs == TrainingConfig().epochs  # defaults are not shared
+    with pytest.raises(ConfigError, match="did you mean 'epochs'"):
+        model.set_params(training__epoch=3)
+    with pytest.raises(TypeError):
+        Prime(SMALL)
+
+
+def test_a_grid_over_nested_settings():
+    texts, Y, names = colors(24)
+
+    def accuracy(model, X, y):
+        return precision(model.predict(X, top_k=1), y)
+
+    grid = {"training__epochs": [1, 12], "backbone__scratch_dim": [32]}
+    search = GridSearchCV(prime(sampler=SamplerConfig(batch_size=8)), grid, scoring=accuracy, cv=2)
+    search.fit(texts, Y, label_texts=names)
+    assert search.best_params_ == {"training__epochs": 12, "backbone__scratch_dim": 32}
+    assert search.best_estimator_.training.epochs == 12
+
+
+@pytest.mark.parametrize("form", ["csc_array", "toarray", "tolist"])
+def test_labels_in_any_form(form, tiny):
+    texts, Y, names = colors()
+    same = {"csc_array": Y.tocsc(), "toarray": Y.toarray(), "tolist": Y.toarray().tolist()}[form]
+    model = prime(training=epochs(2)).fit(X=texts, y=same, label_texts=names)
+    np.testing.assert_array_equal(model.label_vectors_, tiny.label_vectors_)
 
 
 def test_an_explanation_adds_up_to_the_score_and_shows_instances_of_the_label(data, fitted):
