@@ -44,7 +44,7 @@ from multitudes.encoder.prototypes.network import SOURCES, PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.encoder.search.index import PrototypeIndex
-from multitudes.errors import DataError, NotFittedError
+from multitudes.errors import DataError
 from multitudes.estimator import Estimator
 from multitudes.store import State
 from multitudes.types import FloatArray, Predictions, Sparse
@@ -387,7 +387,3 @@ class Prime(Estimator):
         model._encoder = None
         model.index_ = PrototypeIndex.from_state(state.parts["index"])
         return model
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "network_"):
-            raise NotFittedError("this Prime has learned nothing yet: call fit, or load one")
