@@ -47,9 +47,7 @@ def depthwise_conv(
     length = max(length or 0, x.shape[1])
     takes_kernel = x.dtype != torch.float64 and runs_kernel("depthwise_conv", x.device)
     if takes_kernel and not torch.compiler.is_compiling():
-        convolved: Tensor = _KernelConv.apply(  # type: ignore[no-untyped-call]
-            x, kernel.T, stride, length, relu
-        )
+        convolved: Tensor = _KernelConv.apply(x, kernel.T, stride, length, relu)
         return convolved
     more = length - x.shape[1]
     x = F.pad(x, (0, 0, 0, more)) if more else x  # (b, length, c)
