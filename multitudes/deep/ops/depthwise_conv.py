@@ -144,7 +144,7 @@ def _to_x_kernel(
     channel = (lane < c)[None, :]
     total = tl.zeros((P, C), tl.float32)
     first = tl.program_id(1) * P
-    # Of the outputs that may see a position only those that there are.
+    # Only outputs that exist, among those that could see a position.
     least = tl.maximum(first // stride - (k - 1), 0)
     most = tl.minimum((width + stride - 1) // stride, (first + P - 1) // stride + 1)
     for back in range(least, most):
