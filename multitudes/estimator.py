@@ -22,12 +22,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     use for nested ones: ``XRLinear().set_params(solver__cost=2.0)``. Configs are frozen, so a
     setting is changed by replacing its Config, and two models never share a change.
 
-    A subclass declares `fitted_attribute` and has `predict(X, *, top_k)`; one that learns from
-    texts also declares ``reads_texts = True``.
+    A subclass has ``predict(X, *, top_k)``; one that learns from texts declares
+    ``reads_texts = True``.
     """
 
-    fitted_attribute: ClassVar[str]
-    """The attribute that `fit` sets last: a model that has it is fitted."""
+    fitted_attribute: ClassVar[str | None] = None
+    """The attribute that `fit` sets last: a model that has it is fitted. None is scikit-learn's
+    rule, by which any attribute will do that ends in an underscore."""
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``config__field`` sets one field of a Config.
@@ -79,7 +80,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether the model has learned something, as scikit-learn asks for it."""
-        return hasattr(self, self.fitted_attribute)
+        if self.fitted_attribute is not None:
+            return hasattr(self, self.fitted_attribute)
+        return any(key.endswith("_") and not key.startswith("_") for key in vars(self))
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may know: features or texts go in, several labels come out."""

@@ -17,7 +17,7 @@ from multitudes.errors import DataError
 from multitudes.groups.candidates import Block, Candidates
 from multitudes.groups.imputation import Imputation, Rule, assign
 from multitudes.kernels.groups.assignment import place_scores
-from multitudes.types import FloatArray, IntArray, Sparse
+from multitudes.types import FloatArray, IntArray, ScoresPairs, Sparse
 
 # What a round's scores count for in the next round's mean. Different folds err differently, so a
 # mean is better than the last round alone; but the first rounds know least.
@@ -158,7 +158,7 @@ def pair_scores(model: Any, X: Any, pairs: Sparse) -> Sparse:
     A model without `score_pairs` is asked for its best labels; a pair that is not among them
     scores as low as the worst of all that are.
     """
-    if hasattr(model, "score_pairs"):
+    if isinstance(model, ScoresPairs):
         return model.score_pairs(X, pairs)
     found = model.predict(X, top_k=min(LISTED, pairs.shape[1])).to_csr()
     lowest = found.data.min(initial=0.0)

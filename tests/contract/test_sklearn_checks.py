@@ -6,6 +6,8 @@ are left out by scikit-learn itself, because their tags say so.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -92,3 +94,16 @@ def test_our_error_of_an_unfitted_model_is_scikit_learns_too():
     assert issubclass(NotFittedError, SklearnNotFittedError)
     with pytest.raises(SklearnNotFittedError):
         XRLinear().predict([[1.0]])
+
+
+def test_our_errors_are_light_until_that_one_is_used():
+    code = """
+import pickle, sys
+import multitudes.errors
+assert not {"sklearn", "numpy", "scipy"} & set(sys.modules)
+assert issubclass(multitudes.errors.NotFittedError, multitudes.errors.MultitudesError)
+assert "sklearn" in sys.modules
+error = pickle.loads(pickle.dumps(multitudes.errors.NotFittedError("why")))
+assert type(error) is multitudes.errors.NotFittedError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

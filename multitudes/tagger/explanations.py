@@ -1,15 +1,16 @@
-"""The senses of a label in names, words and texts."""
+"""Texts that a tagger keeps to explain itself, and which models can do so."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from multitudes.disentangle import Disentangled, Sense
+from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError
+from multitudes.tagger.presets import names_of
+from multitudes.types import Explains, KeepsInstances
 
 MAX_TEXTS = 50_000
 """Typical texts that a tagger keeps at most: those of the senses with most instances."""
@@ -18,65 +19,35 @@ TEXT_LENGTH = 120
 """Characters of a typical text that are kept."""
 
 
-@dataclass(frozen=True)
-class WordSense:
-    """A label in one of its leaves.
-
-    Parameters
-    ----------
-    tree : int
-        Which tree of an ensemble; 0 for a model of one.
-    leaf : int
-    n_texts : int
-        Training texts that use the label in this sense.
-    nearest : tuple of str
-        Other labels of the leaf that these texts have, too, nearest first.
-    words : tuple of (str, float)
-        The words that speak most for the label in these texts, and how much.
-    texts : tuple of str
-        Typical ones, shortened; none for a label with one leaf, or of a tagger fitted on X.
-    """
-
-    tree: int
-    leaf: int
-    n_texts: int
-    nearest: tuple[str, ...]
-    words: tuple[tuple[str, float], ...]
-    texts: tuple[str, ...]
+def texts_to_show(model: Any, texts: Sequence[str] | None) -> dict[int, str]:
+    """Return the shortened texts, by row, that explanations of a fitted model may refer to."""
+    if texts is None:
+        return {}
+    if isinstance(model, KeepsInstances) and model.instances_ is not None:
+        return {row: shortened(text) for row, text in enumerate(texts)}
+    return typical_texts(model, texts)
 
 
-class AmbiguousLabel(NamedTuple):
-    """How far apart the senses of a label are; see `multitudes.disentangle.Ambiguity`."""
-
-    label: str
-    distance: float
-    variation: float
-    cosine: float
-    n_texts: int
-
-
-def word_sense(
-    sense: Sense, labels: Sequence[str], names: Sequence[str] | None, texts: Mapping[int, str]
-) -> WordSense:
-    """A sense with names in the place of ids; features without a name are numbered."""
-    found = sense.named(labels, names, texts)
-    return WordSense(
-        found.tree, found.leaf, found.n_instances, found.nearest, found.words, found.texts
-    )
+def checked_explaining(model: Any) -> Explains:
+    """Return a model that can explain its scores, or raise an error."""
+    if not isinstance(model, Explains):
+        raise ConfigError(f"{type(model).__name__} cannot explain its scores")
+    return model
 
 
 def checked_overlapping(model: Any) -> Disentangled:
-    """A model whose labels may have senses, or an error that says how to get one."""
+    """Return a model whose labels may have senses, or raise an error that says how to get one."""
     if not isinstance(model, Disentangled):
+        trees = names_of(lambda spec: spec.has_leaves)
         raise ConfigError(
             "every label of this model lives in one leaf and so has one sense: train a tree model "
-            "(xr-linear or parabel) with overlap=2 or more"
+            f"({trees}) with overlap=2 or more"
         )
     return model
 
 
 def typical_texts(model: Any, texts: Sequence[str]) -> dict[int, str]:
-    """The shortened texts that `model` noted as typical of some sense, by row.
+    """Return the shortened texts that `model` noted as typical of some sense, by row.
 
     Only labels with several leaves count. If there are more than `MAX_TEXTS`, first come the best
     text of every sense, then the second best; each time, senses with more instances first.
@@ -102,7 +73,7 @@ def typical_texts(model: Any, texts: Sequence[str]) -> dict[int, str]:
 
 
 def shortened(text: str) -> str:
-    """One line of at most `TEXT_LENGTH` characters, cut between words where there are any."""
+    """Return one line of at most `TEXT_LENGTH` characters, cut between words if possible."""
     line = " ".join(text[: 8 * TEXT_LENGTH].split())
     line = line.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be saved
     if len(line) <= TEXT_LENGTH:
