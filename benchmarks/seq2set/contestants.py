@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.prime.contestants import apply, json_value
+from benchmarks.prime.contestants import json_value
 from multitudes.seq2set import (
     BatchConfig,
     DecodingConfig,
@@ -57,5 +57,5 @@ def contestant(
     )
     for change in (*changes, *own):
         setting, _, value = change.partition("=")
-        apply(model, setting, json_value(value))
+        model.set_params(**{setting.replace(".", "__"): json_value(value)})
     return model

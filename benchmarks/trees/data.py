@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from multitudes.data.formats.sparse_text import write_sparse_text
 
 from multitudes.data import Dataset, ReadOptions, WriteOptions, read_dataset
+from multitudes.data.formats.sparse_text import write_sparse_text
 from multitudes.features import TfidfFeatures
 from multitudes.types import Sparse
 
