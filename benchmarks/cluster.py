@@ -3,7 +3,7 @@
 One machine cannot show how much faster several are, but it can show what is lost on the way: the
 same trees are trained by this process with two threads, and by two Ray machines of one core each,
 played by processes of this machine, in turns. ``overhead`` is the ratio of the medians, tree
-building included, which runs in this process either way. What Ray needs to start is told apart.
+building included, which runs in this process either way. What Ray needs to start is listed apart.
 """
 
 from __future__ import annotations

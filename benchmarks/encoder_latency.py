@@ -94,7 +94,7 @@ def ways(n_labels: int) -> dict[str, Way]:
 
 
 def prime_of(n_labels: int) -> Any:
-    """A Prime of so many labels, most with a vector drawn by chance: as fast as a trained one."""
+    """A Prime of this many labels, most with a random vector: as fast as a trained one."""
     import scipy.sparse as sp
 
     from multitudes.deep.training import TrainingConfig

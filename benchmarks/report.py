@@ -56,7 +56,7 @@ def with_margin(value: float, margin: float | None) -> str:
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:
-    """'1,2,3' as numbers of at least 1; '' is none."""
+    """'1,2,3' as numbers of at least 1; '' for none."""
     numbers = tuple(int(part) for part in text.split(",") if part)
     if any(number < 1 for number in numbers):
         raise ValueError(text)

@@ -10,6 +10,7 @@ import difflib
 import importlib
 from collections.abc import Iterable
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "ConfigError",
@@ -41,12 +42,6 @@ class ConfigError(MultitudesError, ValueError):
     exit_code = 2
 
 
-class NotFittedError(MultitudesError, ValueError, AttributeError):
-    """A model was asked to predict before it was fitted or loaded."""
-
-    exit_code = 2
-
-
 class StoreError(MultitudesError):
     """A model folder is missing, damaged, foreign or from a newer version."""
 
@@ -69,6 +64,28 @@ class TrainingError(MultitudesError):
     """Training cannot go on, e.g. its loss is not a number; the message says where it was."""
 
     exit_code = 7
+
+
+if TYPE_CHECKING:
+
+    class NotFittedError(MultitudesError, ValueError, AttributeError):
+        """A model was asked to predict before it was fitted or loaded; also scikit-learn's."""
+
+        exit_code = 2
+
+
+def __getattr__(name: str) -> Any:
+    """Make NotFittedError on first use: importing scikit-learn, its parent, takes a while."""
+    if name != "NotFittedError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+    body = {
+        "__doc__": "A model was asked to predict before it was fitted or loaded.",
+        "__module__": __name__,
+        "exit_code": 2,
+    }
+    return globals().setdefault(name, type(name, (MultitudesError, SklearnNotFittedError), body))
 
 
 def require(module: str, *, extra: str) -> ModuleType:

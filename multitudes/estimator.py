@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
+from sklearn.utils import TargetTags
+from sklearn.utils.validation import _check_feature_names
 
 from multitudes.config import Config
-from multitudes.errors import ConfigError, suggestion
+from multitudes.errors import ConfigError, NotFittedError, suggestion
+from multitudes.metrics import precision_at_k
+from multitudes.types import Predictions, Sparse
+from multitudes.validation import checked_features, label_matrix
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -16,7 +21,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     The fields of a Config are parameters too, under the names that GridSearchCV and `set_params`
     use for nested ones: ``XRLinear().set_params(solver__cost=2.0)``. Configs are frozen, so a
     setting is changed by replacing its Config, and two models never share a change.
+
+    A subclass has ``predict(X, *, top_k)``; one that learns from texts declares
+    ``reads_texts = True``.
     """
+
+    fitted_attribute: ClassVar[str | None] = None
+    """The attribute that `fit` sets last: a model that has it is fitted. None is scikit-learn's
+    rule, by which any attribute will do that ends in an underscore."""
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``config__field`` sets one field of a Config.
@@ -46,10 +58,63 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def config_dicts(self) -> dict[str, dict[str, Any]]:
-        """The parameters that are Configs, as plain values, for the model's manifest."""
+        """Return the parameters that are Configs, as plain values, for the model's manifest."""
         parameters = self.get_params(deep=False)
         return {
             name: config.to_dict()
             for name, config in parameters.items()
             if isinstance(config, Config)
         }
+
+    def score(self, X: Any, y: Sparse) -> float:
+        """Return the precision at 1 on (X, y), by which GridSearchCV chooses by default.
+
+        Parameters
+        ----------
+        X : what `predict` takes
+        y : sparse matrix, array or list of lists (n_instances, n_labels)
+            1 where an instance has a label.
+        """
+        found: Predictions = self.predict(X, top_k=1)
+        return self._precision_at_1(found, y)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether the model has learned something, as scikit-learn asks for it."""
+        if self.fitted_attribute is not None:
+            return hasattr(self, self.fitted_attribute)
+        return any(key.endswith("_") and not key.startswith("_") for key in vars(self))
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may know: features or texts go in, several labels come out."""
+        tags = super().__sklearn_tags__()
+        reads_texts = bool(getattr(self, "reads_texts", False))
+        tags.input_tags.one_d_array = tags.input_tags.string = reads_texts
+        tags.input_tags.two_d_array = tags.input_tags.sparse = not reads_texts
+        tags.target_tags = TargetTags(
+            required=True, two_d_labels=True, multi_output=True, single_output=False
+        )
+        return tags
+
+    def _precision_at_1(self, found: Predictions, y: Sparse) -> float:
+        """Return the precision at 1 of predictions, given the true labels."""
+        Y = label_matrix(y, n_instances=len(found), n_labels=found.n_labels)
+        return precision_at_k(found, Y, k=1)
+
+    def _check_fitted(self) -> None:
+        """Raise a NotFittedError unless the model was fitted or loaded."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"this {type(self).__name__} has not learned anything yet: call fit or load first"
+            )
+
+    def _known_features(self, X: Any, *, name: str = "X") -> Sparse:
+        """Return checked features of a fitted model: as many as in training, of the same names."""
+        if hasattr(self, "feature_names_in_"):
+            _check_feature_names(self, X, reset=False)
+        return checked_features(
+            X, n_features=self.n_features_in_, name=name, model=type(self).__name__
+        )
+
+    def _note_feature_names(self, X: Any) -> None:
+        """Set `feature_names_in_` if X is a table with names of columns."""
+        _check_feature_names(self, X, reset=True)

@@ -15,6 +15,7 @@ from multitudes.errors import ConfigError, DataError
 __all__ = [
     "AddsLabels",
     "Explains",
+    "KeepsInstances",
     "MakesSets",
     "Model",
     "MovesToDevice",
@@ -24,6 +25,7 @@ __all__ = [
     "RemovesLabels",
     "ScoresPairs",
     "TakesLabelTexts",
+    "TrainsInEpochs",
     "Updates",
 ]
 
@@ -64,11 +66,20 @@ class Predictions:
     def __len__(self) -> int:
         return int(self.labels.shape[0])
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """The label ids, as what other libraries expect of `predict` is an array."""
+        return np.array(self.labels, dtype=dtype, copy=copy)
+
     def __getitem__(self, rows: Any) -> Predictions:
         """The predictions of some rows: a slice, a mask or an index array."""
         return Predictions(
             np.atleast_2d(self.labels[rows]), np.atleast_2d(self.scores[rows]), self.n_labels
         )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_instances, top_k)."""
+        return len(self), self.top_k
 
     @property
     def top_k(self) -> int:
@@ -91,6 +102,15 @@ class Predictions:
             np.where(kept, self.labels, np.int32(NO_LABEL)),
             np.where(kept, self.scores, np.float32(NO_SCORE)),
             self.n_labels,
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Predictions]) -> Predictions:
+        """Put the predictions of several blocks of instances below each other."""
+        return cls(
+            np.concatenate([part.labels for part in parts]),
+            np.concatenate([part.scores for part in parts]),
+            parts[0].n_labels,
         )
 
     def to_csr(self) -> sp.csr_array[Any]:
@@ -164,20 +184,28 @@ class PartitionModel(Protocol):
 
 @runtime_checkable
 class ReadsTexts(Protocol):
-    """A model that learns from texts, not from features X, and says so.
-
-    Its ``fit`` is ``fit(texts, y, *, validation=(texts, y), checkpoint=folder)``.
-    """
+    """A model that learns from texts, not from features X: ``reads_texts = True``."""
 
     reads_texts: ClassVar[bool]
 
 
 @runtime_checkable
 class TakesLabelTexts(Protocol):
-    """A model that reads the texts of labels too: ``fit(..., label_texts=texts)``."""
+    """A model that reads the texts of labels too: ``fit(texts, y, *, label_texts=...)``."""
 
     needs_label_texts: ClassVar[bool]
     """Whether it cannot do without them; if not, it learns better with them."""
+
+
+@runtime_checkable
+class TrainsInEpochs(Protocol):
+    """A model over texts that can be measured after each epoch, and stopped and resumed.
+
+    Its ``fit`` takes ``validation=(texts, y)``, by which it keeps its best epoch, and
+    ``checkpoint=folder``, from which a training that was stopped goes on.
+    """
+
+    trains_in_epochs: ClassVar[bool]
 
 
 @runtime_checkable
@@ -193,7 +221,7 @@ class Explains(Protocol):
     """A model that can say why an instance got a label."""
 
     def explain(self, x: Any, label: int) -> Any:
-        """What speaks for and against a label."""
+        """Return what speaks for and against a label: a record with `named` and `table`."""
 
 
 @runtime_checkable
@@ -229,7 +257,15 @@ class ScoresPairs(Protocol):
 
 @runtime_checkable
 class MovesToDevice(Protocol):
-    """A model that computes on a device of torch."""
+    """A model, or features, that compute with torch."""
 
-    def to(self, device: str) -> Self:
-        """Move to a device, e.g. "cuda"."""
+    def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
+        """Move to a device, e.g. "cuda", or predict in a number format; None keeps either."""
+
+
+@runtime_checkable
+class KeepsInstances(Protocol):
+    """A model whose explanations may name training instances; see `Explains`."""
+
+    instances_: Any
+    """What it has kept of them; None if nothing."""

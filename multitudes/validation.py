@@ -1,4 +1,4 @@
-"""X and Y checked once at the door: after this, kernels trust them."""
+"""Checks of inputs that all estimators share; what has passed them, kernels trust."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from multitudes.types import FloatArray, IntArray, Sparse
 REAL = "fiub"  # kinds of numpy dtypes that hold real numbers
 
 
-def checked_features(X: Any, *, n_features: int | None = None, name: str = "X") -> Sparse:
-    """X as float32 CSR with sorted, unique indices; a dense array becomes CSR.
+def checked_features(
+    X: Any, *, n_features: int | None = None, name: str = "X", model: str = "the model"
+) -> Sparse:
+    """Return X as float32 CSR with sorted, unique indices; a dense array becomes CSR.
 
     Parameters
     ----------
     X : CSR, other sparse matrix, or array (n_instances, n_features)
     n_features : int, optional
         What a fitted model expects.
+    name, model : str
+        What messages call X and the model.
     """
     X = _as_csr(X, name, "n_features", "texts go through multitudes.Tagger or a features object")
     if X.dtype != np.float32:
@@ -29,8 +33,8 @@ def checked_features(X: Any, *, n_features: int | None = None, name: str = "X") 
             X = X.astype(np.float32)
     if n_features is not None and X.shape[1] != n_features:
         raise DataError(
-            f"{name} has {X.shape[1]:,} features, but the model was trained on {n_features:,}: "
-            "use the features object that made the training data"
+            f"{name} has {X.shape[1]:,} features, but {model} is expecting {n_features:,} features "
+            "as input: use the features object that made the training data"
         )
     if not np.isfinite(X.data).all():
         at = int(np.argmax(~np.isfinite(X.data)))
@@ -45,9 +49,21 @@ def checked_features(X: Any, *, n_features: int | None = None, name: str = "X") 
     return X
 
 
-def checked_labels(Y: Any, *, n_instances: int, n_labels: int | None = None) -> Sparse:
-    """Y as a 0/1 CSR with sorted indices and no stored zeros; any positive value counts as 1."""
-    Y = _as_pattern(Y, "Y")
+def label_matrix(y: Any, *, n_instances: int, n_labels: int | None = None) -> Sparse:
+    """Return y as a 0/1 CSR with sorted indices and no stored zeros; it may be empty.
+
+    Parameters
+    ----------
+    y : sparse matrix, array or list of lists (n_instances, n_labels)
+        Any positive value counts as 1.
+    n_instances : int
+        Rows of X.
+    n_labels : int, optional
+        What a fitted model has.
+    """
+    if y is None:
+        raise DataError("a model requires y to be passed, but the target y is None")
+    Y = _as_pattern(y, "Y")
     if Y.shape[0] != n_instances:
         raise DataError(
             f"X has {n_instances:,} rows and Y has {Y.shape[0]:,}: they must describe the same "
@@ -55,6 +71,12 @@ def checked_labels(Y: Any, *, n_instances: int, n_labels: int | None = None) -> 
         )
     if n_labels is not None and Y.shape[1] != n_labels:
         raise DataError(f"Y has {Y.shape[1]:,} labels, but the model has {n_labels:,}")
+    return Y
+
+
+def checked_labels(y: Any, *, n_instances: int, n_labels: int | None = None) -> Sparse:
+    """Return y as `label_matrix` does, and refuse one without any label."""
+    Y = label_matrix(y, n_instances=n_instances, n_labels=n_labels)
     if Y.shape[1] == 0:
         raise DataError("Y has no labels (0 columns): there is nothing to learn")
     if Y.nnz == 0:
@@ -87,7 +109,7 @@ def checked_weights(weights: npt.ArrayLike | None, n: int, name: str) -> FloatAr
     if not np.isfinite(array).all() or (array < 0).any():
         raise DataError(f"{name} must hold finite numbers >= 0")
     if not array.any():
-        raise DataError(f"{name} is 0 everywhere: there is nothing to learn from")
+        raise DataError(f"{name} is zero everywhere: there is nothing to learn from")
     return array
 
 
@@ -120,6 +142,31 @@ def checked_count(value: Any, name: str, *, at_least: int = 1) -> int:
     return int(value)
 
 
+def checked_number(
+    value: Any,
+    name: str,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+) -> float:
+    """Return a finite number within limits."""
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if (
+        not is_number
+        or not np.isfinite(value)
+        or (at_least is not None and value < at_least)
+        or (above is not None and value <= above)
+        or (at_most is not None and value > at_most)
+    ):
+        limits = {">=": at_least, ">": above, "<=": at_most}
+        allowed = " and ".join(f"{sign} {n}" for sign, n in limits.items() if n is not None)
+        if at_least is not None and at_most is not None:
+            allowed = f"from {at_least} to {at_most}"
+        raise ConfigError(f"{name} must be a number {allowed}, got {value!r}")
+    return float(value)
+
+
 def _as_array(values: Any) -> npt.NDArray[Any] | None:
     """Any array-like as an array; None where its rows have different lengths."""
     try:
@@ -133,8 +180,12 @@ def _as_csr(given: Any, name: str, columns: str, advice: str) -> Sparse:
     matrix: Any = given if sp.issparse(given) else _as_array(given)
     if matrix is None:
         raise DataError(_not_a_matrix(name, columns, "rows of different lengths", advice))
+    if matrix.dtype.kind == "c":
+        advice = "Complex data not supported"
     if matrix.dtype.kind not in REAL:
         raise DataError(_not_a_matrix(name, columns, f"dtype {matrix.dtype}", advice))
+    if matrix.ndim == 1:
+        advice = f"Reshape your data, e.g. {name}.reshape(1, -1) if it is a single instance"
     if matrix.ndim != 2:
         raise DataError(_not_a_matrix(name, columns, f"shape {matrix.shape}", advice))
     if isinstance(matrix, np.ndarray):

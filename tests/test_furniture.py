@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -46,3 +47,11 @@ def test_the_citation_has_the_version_and_the_four_papers():
     assert citation["version"] == __version__
     assert sorted(paper["year"] for paper in citation["references"]) == [2020, 2021, 2022, 2025]
     assert all(paper["authors"] and paper["title"] for paper in citation["references"])
+
+
+def test_the_map_of_the_code_names_files_that_are_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("### Where is ...?")[2].partition("\n## ")[0]
+    named = re.findall(r"`(multitudes/[\w/.]+)`", table)
+    assert len(re.findall(r"^\| Where ", table, flags=re.MULTILINE)) >= 10
+    assert [name for name in named if not (ROOT / name).exists()] == []

@@ -128,7 +128,7 @@ def runs_of(problem: Problem, name: str, plan: Plan, seeds: int) -> Runs:
             model = plan.model(random_state)
             runs[BASELINE].append(solve(model, problem, spread(groups, group_labels)))
         for method, options in METHODS.items():
-            runs[method].append(taught(problem, groups, group_labels, options, plan, random_state))
+            runs[method].append(trained(problem, groups, group_labels, options, plan, random_state))
     return runs
 
 
@@ -138,7 +138,7 @@ def too_large(groups: Sparse, group_labels: Sparse) -> bool:
     return int(per_group.sum()) > MOST_SPREAD
 
 
-def taught(
+def trained(
     problem: Problem, groups: Sparse, group_labels: Sparse, options: dict[str, Any], plan: Plan,
     random_state: int,
 ) -> Run:  # fmt: skip
@@ -196,7 +196,7 @@ def grouped(problem: Problem, name: str, random_state: int, plan: Plan) -> Spars
         return noisy_groups(
             problem.X, depth, float(number), random_state=random_state, n_jobs=threads
         )
-    raise ValueError(f"{name!r} is no way of grouping: R-4, C, C-10 or N-0.5")
+    raise ValueError(f"{name!r} is not a way of grouping: use R-4, C, C-10 or N-0.5")
 
 
 def memory_factor(problem: Problem, plan: Plan) -> float | None:

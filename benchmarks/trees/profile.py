@@ -25,7 +25,7 @@ LANE_ROW = 64  # bytes of one feature's weights for 16 labels
 
 
 def copy_rate(n_bytes: int, seconds: float = 0.3) -> float:
-    """Bytes per second read and written by copying a block of so many bytes back and forth."""
+    """Bytes per second read and written by copying a block of this many bytes back and forth."""
     source, target = np.ones(n_bytes // 8, np.int64), np.empty(n_bytes // 8, np.int64)
     copied, started = 0, time.perf_counter()
     while time.perf_counter() - started < seconds:

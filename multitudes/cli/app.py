@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from multitudes.cli.calibrate import calibrate
-from multitudes.cli.compare import compare
 from multitudes.cli.convert import convert
 from multitudes.cli.demo import demo
-from multitudes.cli.evaluate import evaluate
+from multitudes.cli.evaluate import compare, evaluate
 from multitudes.cli.group import group
 from multitudes.cli.inspect import inspect
 from multitudes.cli.predict import predict

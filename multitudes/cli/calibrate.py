@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import Reading
+from multitudes.cli.streams import TolerantReading
 from multitudes.cli.verb import from_config
 
 if TYPE_CHECKING:
     from multitudes.tagger import Tagger
 
 CONFIG = "multitudes.scores.calibrated:CalibrationConfig"
+
+
+@dataclass(frozen=True)
+class Calibrating:
+    """The settings of a calibration; None is the default of `CalibrationConfig`."""
+
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method", metavar="isotonic|temperature", help=from_config(CONFIG, "method")
+        ),
+    ] = None
+    sets: Annotated[
+        str | None,
+        typer.Option(
+            "--sets",
+            metavar="threshold|label-thresholds|expected-f1",
+            help=from_config(CONFIG, "sets"),
+        ),
+    ] = None
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", metavar="micro|example", help=from_config(CONFIG, "metric")),
+    ] = None
+    min_size: Annotated[
+        int | None, typer.Option("--min-size", min=0, help=from_config(CONFIG, "min_size"))
+    ] = None
+    candidates: Annotated[
+        int | None, typer.Option("--candidates", min=1, help=from_config(CONFIG, "candidates"))
+    ] = None
 
 
 def calibrate(
@@ -26,36 +57,9 @@ def calibrate(
         Path | None,
         typer.Option("--output", "-o", help="Folder for the calibrated model; MODEL by default."),
     ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method", metavar="isotonic|temperature", help=from_config(CONFIG, "method")
-        ),
-    ] = None,
-    sets: Annotated[
-        str | None,
-        typer.Option(
-            "--sets",
-            metavar="threshold|label-thresholds|expected-f1",
-            help=from_config(CONFIG, "sets"),
-        ),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option("--metric", metavar="micro|example", help=from_config(CONFIG, "metric")),
-    ] = None,
-    min_size: Annotated[
-        int | None, typer.Option("--min-size", min=0, help=from_config(CONFIG, "min_size"))
-    ] = None,
-    candidates: Annotated[
-        int | None, typer.Option("--candidates", min=1, help=from_config(CONFIG, "candidates"))
-    ] = None,
-    device: options.Device = None,
-    precision: options.Precision = None,
-    format: options.Format = None,
-    on_error: options.OnError = "raise",
-    read: options.Read = None,
-    quiet: options.Quiet = False,
+    calibrating: Calibrating = Calibrating(),
+    computing: options.Computing = options.Computing(),
+    reading: TolerantReading = TolerantReading(),
     json: options.Json = False,
 ) -> None:
     """Learn probabilities and label sets, for predict --proba and predict --sets.
@@ -67,19 +71,14 @@ def calibrate(
     from multitudes.data import LabelSpace
     from multitudes.scores.calibrated import CalibrationConfig
     from multitudes.store.folder import check_target
-    from multitudes.tagger import Tagger
 
-    given = {
-        "method": method, "sets": sets, "metric": metric,
-        "min_size": min_size, "candidates": candidates,
-    }  # fmt: skip
-    config = CalibrationConfig.from_dict({k: v for k, v in given.items() if v is not None})
+    given = {name: value for name, value in asdict(calibrating).items() if value is not None}
+    config = CalibrationConfig.from_dict(given)
     target = model if out is None else out
     check_target(target)
-    tagger = Tagger.load(model).to(device or "auto", precision=precision)
-    with progress.shown(not quiet):
-        reading = Reading(format, read or [], on_error, quiet)
-        dataset = reading.read(data, labels=LabelSpace(tagger.labels_), split="dev")
+    tagger = computing.load(model)
+    with progress.shown(not reading.quiet):
+        dataset = reading.dataset(data, labels=LabelSpace(tagger.classes_), split="dev")
         report = tagger.calibrate(dataset, config=config).calibration_report()
         tagger.save(target)
     if json:
@@ -89,7 +88,7 @@ def calibrate(
 
 
 def rule_of(tagger: Tagger) -> str:
-    """The rule that makes sets, or "generated"."""
+    """Return the rule that makes sets, or "generated"."""
     from multitudes.scores.calibrated import DEFAULT_RULE
 
     assert tagger.calibrated_ is not None
@@ -97,7 +96,7 @@ def rule_of(tagger: Tagger) -> str:
 
 
 def how_sets_are_made(tagger: Tagger) -> str:
-    """A sentence about what predict --sets will do."""
+    """Return a sentence about what predict --sets will do."""
     if tagger.generates_sets:
         return "sets: as the model generates them; --sets RULE makes them of its ranking instead"
     assert tagger.calibrated_ is not None

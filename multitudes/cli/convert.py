@@ -9,7 +9,13 @@ from typing import Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import STANDARD, Reading, local_target, refuse_overwriting, remark
+from multitudes.cli.streams import (
+    STANDARD,
+    TolerantReading,
+    local_target,
+    refuse_overwriting,
+    remark,
+)
 from multitudes.errors import ConfigError
 
 
@@ -26,17 +32,15 @@ def convert(
     target: Annotated[
         Path | None, typer.Argument(help="File or folder to write; - is stdout.")
     ] = None,
-    format: options.Format = None,
+    reading: TolerantReading = TolerantReading(),
     to: Annotated[
         str | None,
         typer.Option(
             "--to",
             autocompletion=options._formats,
-            help="Format to write; told from the target's suffix by default.",
+            help="Format to write; recognized by the target's suffix by default.",
         ),
     ] = None,
-    on_error: options.OnError = "raise",
-    read: options.Read = None,
     write: Annotated[
         list[str] | None,
         typer.Option(
@@ -49,7 +53,6 @@ def convert(
     list_settings: Annotated[
         bool, typer.Option("--list-settings", help="Show formats and settings, and stop.")
     ] = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Turn data from one format into another.
 
@@ -67,18 +70,18 @@ def convert(
     from multitudes.tagger import parse_settings
 
     writing = data.WriteOptions.from_dict(parse_settings(write or []))
-    settings = parse_settings(read or [])
+    settings = reading.settings()
     sources = [source, settings.get("group_labels"), settings.get("instance_groups")]
     targets = [target, writing.group_labels, writing.instance_groups]
     for one, other in product(filter(None, sources), filter(None, targets)):
         refuse_overwriting(Path(str(one)), Path(str(other)))
-    with progress.shown(not quiet):
-        dataset = Reading(format, read or [], on_error, quiet).read(source)
+    with progress.shown(not reading.quiet):
+        dataset = reading.dataset(source)
         if target == STANDARD and to is None:
             to = "json-lines"
         with local_target(target) as file:
             data.write_dataset(dataset, file, format=to, options=writing)
-    if not quiet:
+    if not reading.quiet:
         for sentence in left_behind(dataset, target, writing):
             remark(sentence)
         remark(f"{dataset!r}, written to {target}")

@@ -1,4 +1,4 @@
-"""multitudes evaluate: predictions and truth to numbers."""
+"""multitudes evaluate and compare: predictions and truth to numbers."""
 
 from __future__ import annotations
 
@@ -16,28 +16,19 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from multitudes.tagger import Aligned
+    from multitudes.data import Aligned
 
 
 def evaluate(
     predictions: Annotated[Path, typer.Argument(help="Prediction file; - is stdin.")],
     truth: Annotated[Path, typer.Argument(help="The data with the right labels.")],
-    ks: options.Cutoffs = None,
-    train: options.TrainData = None,
-    propensity: options.Propensity = "default",
-    filter: options.Filter = "predictions",
-    skip_empty: options.SkipEmpty = False,
+    measuring: options.Measuring = options.Measuring(),
     sets: Annotated[
         bool,
         typer.Option("--sets", help="Take the predictions as sets: precision, recall and F1."),
     ] = False,
     intervals: options.Intervals = False,
-    resamples: options.Resamples = 1000,
-    confidence: options.Confidence = 0.95,
-    random_state: options.Seed = 0,
-    format: options.Format = None,
-    read: options.Read = None,
-    quiet: options.Quiet = False,
+    reading: Reading = Reading(),
     json: options.Json = False,
 ) -> None:
     """Score predictions against the truth: P@k, nDCG@k, PSP@k...
@@ -47,29 +38,28 @@ def evaluate(
     from multitudes import metrics, progress
     from multitudes.cli.show import show_json, show_report
 
-    if sets and ks is not None:
+    if sets and measuring.ks is not None:
         raise ConfigError(
-            f"--ks {ks} is for ranked labels, and --sets measures whole sets: leave out one"
+            f"--ks {measuring.ks} is for ranked labels, and --sets measures whole sets: "
+            "leave out one"
         )
-    with progress.shown(not quiet):
-        reading = Reading(format, read or [], quiet=quiet)
-        aligned = aligned_files([predictions], truth, train, filter, reading)
-        resampling = metrics.Resampling(resamples, confidence, random_state) if intervals else None
+    with progress.shown(not reading.quiet):
+        aligned = aligned_files([predictions], truth, measuring, reading)
+        found, Y = aligned.predictions[0], aligned.truth.Y
+        resampling = measuring.resampling() if intervals else None
         if sets:
             report = metrics.evaluate_sets(
-                aligned.predictions[0], aligned.truth.Y,
-                skip_empty=skip_empty, resampling=resampling,
-            )  # fmt: skip
+                found, Y, skip_empty=measuring.skip_empty, resampling=resampling
+            )
         else:
+            train = aligned.train
             report = metrics.evaluate(
-                aligned.predictions[0],
-                aligned.truth.Y,
-                ks=cutoffs(ks),
-                inverse_propensity=propensities(aligned, propensity),
-                frequency_bins=None
-                if aligned.train is None
-                else metrics.frequency_bins(aligned.train.Y),
-                skip_empty=skip_empty,
+                found,
+                Y,
+                ks=measuring.cutoffs(),
+                inverse_propensity=propensities(aligned, measuring.propensity),
+                frequency_bins=None if train is None else metrics.frequency_bins(train.Y),
+                skip_empty=measuring.skip_empty,
                 resampling=resampling,
             )
     if json:
@@ -78,11 +68,45 @@ def evaluate(
         show_report(report)
 
 
+def compare(
+    a: Annotated[Path, typer.Argument(help="One prediction file.")],
+    b: Annotated[Path, typer.Argument(help="The other prediction file.")],
+    truth: Annotated[Path, typer.Argument(help="The data with the right labels.")],
+    measuring: options.Measuring = options.Measuring(),
+    reading: Reading = Reading(),
+    json: options.Json = False,
+) -> None:
+    """Test whether one prediction file beats another.
+
+    Shows both values of each metric, their difference with its interval, and a p-value.
+
+    Example:  multitudes compare new.jsonl old.jsonl test.jsonl
+    """
+    from multitudes import metrics, progress
+    from multitudes.cli.show import show_comparison, show_json
+
+    with progress.shown(not reading.quiet):
+        aligned = aligned_files([a, b], truth, measuring, reading)
+        comparison = metrics.compare(
+            aligned.predictions[0],
+            aligned.predictions[1],
+            aligned.truth.Y,
+            ks=measuring.cutoffs(),
+            inverse_propensity=propensities(aligned, measuring.propensity),
+            skip_empty=measuring.skip_empty,
+            resampling=measuring.resampling(),
+        )
+    if json:
+        show_json(comparison.to_dict())
+    else:
+        show_comparison(comparison, (str(a), str(b)))
+
+
 def aligned_files(
-    files: list[Path], truth: Path, train: Path | None, filter: str, reading: Reading
+    files: list[Path], truth: Path, measuring: options.Measuring, reading: Reading
 ) -> Aligned:
-    """Prediction files, truth and training data in one label space, filter pairs applied."""
-    from multitudes.tagger import align, read_prediction_file
+    """Return prediction files, truth and training data in one label space, filter applied."""
+    from multitudes.data import align, read_prediction_file
 
     read = []
     for path in files:
@@ -92,13 +116,14 @@ def aligned_files(
         read.append(replace(found, path=Path("stdin") if path == STANDARD else path))
         if not read[-1].ordered and not reading.quiet:
             remark(f"{path} does not say which label is best: ties go to the smaller label id")
-    truth_data = reading.read(truth, split="tst")
-    train_data = None if train is None else reading.read(train, split="trn")
-    return align(read, truth_data, train=train_data).without_filter_pairs(filter)
+    truth_data = reading.dataset(truth, split="tst")
+    train = measuring.train
+    train_data = None if train is None else reading.dataset(train, split="trn")
+    return align(read, truth_data, train=train_data).without_filter_pairs(measuring.filter)
 
 
 def refuse_model(path: Path, truth: Path) -> None:
-    """Say what to do with a model where its predictions belong."""
+    """Say what to do if a model is given in the place of its predictions."""
     from multitudes.store.manifest import MANIFEST
 
     if (path / MANIFEST).is_file():
@@ -109,7 +134,7 @@ def refuse_model(path: Path, truth: Path) -> None:
 
 
 def propensities(aligned: Aligned, name: str) -> npt.NDArray[np.float64] | None:
-    """Inverse propensities by the training data, where given; `name` is a preset or "A,B"."""
+    """Return inverse propensities by the training data, if given; `name` is a preset or "A,B"."""
     from multitudes import metrics
 
     if aligned.train is None:
@@ -122,11 +147,3 @@ def propensities(aligned: Aligned, name: str) -> npt.NDArray[np.float64] | None:
     else:
         a, b = metrics.propensity_preset(name)
     return metrics.inverse_propensity(aligned.train.Y, a=a, b=b)
-
-
-def cutoffs(ks: str | None) -> list[int]:
-    """The numbers in "1,3,5", which it is where absent."""
-    try:
-        return [int(k) for k in (ks or options.CUTOFFS).split(",")]
-    except ValueError:
-        raise ConfigError(f"--ks takes whole numbers and commas, e.g. 1,3,5, got {ks!r}") from None

@@ -12,10 +12,13 @@ import typer
 from multitudes.cli import options
 
 if TYPE_CHECKING:
+    from multitudes.disentangle import Sense
     from multitudes.store import Manifest, State
 
 VOCABULARY = ("words", "characters")
 """Lists of strings that are what a model knows, of its features or its own."""
+
+N_NEAREST, N_WORDS, N_TEXTS = 4, 6, 1  # what a table has room for; --json has all
 
 
 def inspect(
@@ -46,16 +49,15 @@ def inspect(
 
     Example:  multitudes inspect model --tree
     """
-    from multitudes.cli.sense_tables import show_ambiguous, show_senses
     from multitudes.cli.show import show_json
     from multitudes.store import read_manifest, read_state
 
     if verify or tree or vocabulary or labels:
         state = read_state(model, verify=verify)
     if label is not None:
-        show_senses(model, label, json=json)
+        _show_senses(model, label, json=json)
     elif ambiguous:
-        show_ambiguous(model, top, json=json)
+        _show_ambiguous(model, top, json=json)
     elif tree:
         _show_trees(state, depth)
     elif vocabulary or labels:
@@ -70,7 +72,7 @@ def inspect(
 
 
 def _summary(manifest: Manifest) -> dict[str, Any]:
-    """The manifest in a shape for reading: one entry per object of the model."""
+    """Return the manifest in a shape for reading: one entry per object of the model."""
     objects: list[dict[str, Any]] = []
     for folder, entry in manifest.root.walk():
         objects.append(
@@ -96,7 +98,7 @@ def _summary(manifest: Manifest) -> dict[str, Any]:
 
 
 def _size(manifest: Manifest, home: str) -> dict[str, int]:
-    """Files and bytes below a folder."""
+    """Return the number of files and bytes below a folder."""
     sizes = [entry.n_bytes for name, entry in manifest.files.items() if name.startswith(home)]
     return {"files": len(sizes), "bytes": sum(sizes)}
 
@@ -130,7 +132,7 @@ def _show_summary(manifest: Manifest, *, verified: bool) -> None:
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested settings under the names that ``--set`` takes, e.g. solver.cost."""
+    """Yield nested settings under the names that ``--set`` takes, e.g. solver.cost."""
     for name, value in settings.items():
         if isinstance(value, dict) and value:
             yield from _flat(value, f"{prefix}{name}.")
@@ -144,14 +146,14 @@ def _show_trees(state: State, depth: int) -> None:
 
     trees = [part for part in _walk(state) if part.kind == "label-tree"]
     if not trees:
-        raise StoreError(f"a model of kind {state.kind!r} without a label tree has none to draw")
+        raise StoreError(f"this model of kind {state.kind!r} has no label tree to draw")
     names = state.strings.get("labels")
     for tree in trees:
         typer.echo(LabelTree.from_state(tree).render(names, max_depth=depth))
 
 
 def _show_strings(states: list[State], names: Sequence[str], what: str) -> None:
-    """The lists of strings with these names, one string per line."""
+    """Print the lists of strings with these names, one string per line."""
     from multitudes.errors import StoreError
 
     lists = [state.strings[name] for state in states for name in names if name in state.strings]
@@ -164,3 +166,57 @@ def _show_strings(states: list[State], names: Sequence[str], what: str) -> None:
 
 def _walk(state: State) -> list[State]:
     return [state, *(inner for part in state.parts.values() for inner in _walk(part))]
+
+
+def _show_senses(model: Path, label: str, *, json: bool) -> None:
+    """Show a line for each leaf of a label: its neighbors, its words, a typical text."""
+    from multitudes.cli.show import console, show_json, table
+    from multitudes.tagger import Tagger
+
+    senses = Tagger.load(model).senses(label)
+    if json:
+        show_json({"label": label, "senses": [_plain(sense) for sense in senses]})
+        return
+    several_trees = any(sense.tree for sense in senses)
+    rows = [
+        [
+            f"{sense.tree}/{sense.leaf}" if several_trees else str(sense.leaf),
+            f"{sense.n_instances:,}",
+            " · ".join(sense.nearest[:N_NEAREST]),  # names may hold commas
+            " · ".join(word for word, _ in sense.words[:N_WORDS]),
+            "\n".join(sense.texts[:N_TEXTS]),
+        ]
+        for sense in senses
+    ]
+    header = ["tree/leaf" if several_trees else "leaf", "texts"]
+    out = console()
+    out.print(f"{label}: {len(senses)} senses" if len(senses) > 1 else label, markup=False)
+    out.print()
+    out.print(table([*header, "nearest labels", "telling words", "a typical text"], rows, left=5))
+
+
+def _plain(sense: Sense) -> dict[str, Any]:
+    names = ("tree", "leaf", "nearest", "words", "texts")
+    return {"n_texts": sense.n_instances, **{name: getattr(sense, name) for name in names}}
+
+
+def _show_ambiguous(model: Path, top: int, *, json: bool) -> None:
+    """Show a line for each label, the most ambiguous first."""
+    from multitudes.cli.show import console, show_json, table
+    from multitudes.tagger import Tagger
+
+    found = Tagger.load(model).ambiguous_labels(top_k=top)
+    if json:
+        rows: list[Any] = [row._asdict() for row in found]
+        show_json([row | {"n_texts": row.pop("n_instances")} for row in rows])
+        return
+    rows = [
+        [str(row.label), f"{row.n_instances:,}", *(f"{value:.2f}" for value in row[1:4])]
+        for row in found
+    ]
+    out = console()
+    out.print(table(["label", "texts", "distance", "variation", "cosine"], rows))
+    out.print(
+        "\ndistance = variation * (1 - cosine); variation: bits by which the label's texts are "
+        "divided among its leaves; cosine: between the words that tell them"
+    )

@@ -1,13 +1,19 @@
-"""Options that several verbs take, declared once."""
+"""Options that several verbs take, declared once, alone and in groups."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from multitudes.cli.verb import from_config
+from multitudes.errors import ConfigError
+
+if TYPE_CHECKING:
+    from multitudes.metrics import Resampling
+    from multitudes.tagger import Tagger
 
 READ_OPTIONS = "multitudes.data.options:ReadOptions"
 
@@ -35,7 +41,7 @@ Format = Annotated[
         "--format",
         "-f",
         autocompletion=_formats,
-        help="Format of the data; told from its content by default.",
+        help="Format of the data; recognized by its content by default.",
     ),
 ]
 OnError = Annotated[
@@ -54,9 +60,8 @@ Read = Annotated[
 ]
 Groups = Annotated[
     Path | None,
-    typer.Option("--groups", help="The labels of groups, where instances have a group."),
+    typer.Option("--groups", help="The labels of groups, if instances have a group."),
 ]
-TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="Labels per instance, at most.")]
 CUTOFFS = "1,3,5"
 Cutoffs = Annotated[
     str | None,
@@ -119,3 +124,46 @@ Filter = Annotated[
 SkipEmpty = Annotated[
     bool, typer.Option("--skip-empty", help="Leave out instances without a true label.")
 ]
+
+
+@dataclass(frozen=True)
+class Computing:
+    """Where and how text encoders compute."""
+
+    device: Device = None
+    precision: Precision = None
+
+    def load(self, model: Path) -> Tagger:
+        """Load a model to predict with."""
+        from multitudes.tagger import Tagger
+
+        return Tagger.load(model).to(self.device or "auto", precision=self.precision)
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Which metrics are computed, and how."""
+
+    ks: Cutoffs = None
+    train: TrainData = None
+    propensity: Propensity = "default"
+    filter: Filter = "predictions"
+    skip_empty: SkipEmpty = False
+    resamples: Resamples = 1000
+    confidence: Confidence = 0.95
+    random_state: Seed = 0
+
+    def cutoffs(self) -> list[int]:
+        """Return the numbers in "1,3,5"."""
+        try:
+            return [int(k) for k in (self.ks or CUTOFFS).split(",")]
+        except ValueError:
+            raise ConfigError(
+                f"--ks takes whole numbers and commas, e.g. 1,3,5, got {self.ks!r}"
+            ) from None
+
+    def resampling(self) -> Resampling:
+        """Return how confidence intervals are found."""
+        from multitudes.metrics import Resampling
+
+        return Resampling(self.resamples, self.confidence, self.random_state)

@@ -11,7 +11,7 @@ from multitudes.cli import options
 from multitudes.cli.streams import remark
 from multitudes.cli.verb import from_config
 
-CONFIG = "multitudes.server.limits:Limits"
+CONFIG = "multitudes.server:Limits"
 
 
 def serve(
@@ -25,8 +25,7 @@ def serve(
     max_texts: Annotated[
         int | None, typer.Option("--max-texts", min=1, help=from_config(CONFIG, "max_texts"))
     ] = None,
-    device: options.Device = None,
-    precision: options.Precision = None,
+    computing: options.Computing = options.Computing(),
     quiet: options.Quiet = False,
 ) -> None:
     """Answer requests for tags over HTTP.
@@ -36,12 +35,10 @@ def serve(
     Example:  multitudes serve model --port 8000
     """
     from multitudes.server import Limits, serve
-    from multitudes.tagger import Tagger
 
     limits = Limits() if max_texts is None else Limits(max_texts=max_texts)
-    tagger = Tagger.load(model).to(device or "auto", precision=precision)
     serve(
-        tagger,
+        computing.load(model),
         host=host,
         port=port,
         limits=limits,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ WIDTH_OF_PIPES = 160  # nothing to fit into, so nothing is cut
 
 
 def console() -> Console:
-    """stdout, as wide as the terminal."""
+    """Return stdout as a rich console, as wide as the terminal."""
     from rich.console import Console
 
     class Pipe(Console):
@@ -27,7 +27,7 @@ def console() -> Console:
 
 
 def show_json(value: Any) -> None:
-    """One JSON document."""
+    """Print one JSON document."""
     import orjson
 
     options = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
@@ -35,7 +35,7 @@ def show_json(value: Any) -> None:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Table:
-    """A table whose first `left` columns are words and whose others are numbers."""
+    """Return a table whose first `left` columns are words and whose others are numbers."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -55,26 +55,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1
 
 
 def report_table(report: Report) -> Table:
-    """Metrics in percent: a line per metric, a column per k."""
-    lines: dict[str, dict[str, str]] = {}
-    for name, value in report.values.items():
-        metric, _, k = name.rpartition("@") if "@" in name else (name, "", "")
-        lines.setdefault(metric, {})[k] = _with_interval(name, value, report.intervals)
-    columns = list(dict.fromkeys(k for line in lines.values() for k in line))
-    header = ["", *(f"@{k}" if k else "%" for k in columns)]
-    return table(header, [[m, *(line.get(k, "") for k in columns)] for m, line in lines.items()])
-
-
-def _with_interval(name: str, value: float, intervals: Mapping[str, tuple[float, float]]) -> str:
-    text = f"{100 * value:.2f}"
-    if name in intervals:
-        low, high = intervals[name]
-        text += f" [{100 * low:.2f}, {100 * high:.2f}]"
-    return text
+    """Return metrics in percent: a line per metric, a column per k."""
+    (_, *columns), *rows = report.rows()
+    return table(["", *(column or "%" for column in columns)], rows)
 
 
 def show_report(report: Report) -> None:
-    """The table, what was evaluated, and the report's remarks."""
+    """Show the table, what was evaluated, and the report's remarks."""
     out = console()
     out.print(report_table(report))
     out.print(f"\n{report.n_instances:,} instances, {report.n_labels:,} labels; in percent")
@@ -83,22 +70,11 @@ def show_report(report: Report) -> None:
 
 
 def show_comparison(comparison: Comparison, names: tuple[str, str]) -> None:
-    """Both values, their difference with its interval and p-value, a line per metric."""
-    share = f"{comparison.resampling.confidence:.0%}"
-    rows = [
-        [
-            name,
-            f"{100 * d.a:.2f}",
-            f"{100 * d.b:.2f}",
-            f"{100 * d.difference:+.2f}",
-            f"[{100 * d.low:+.2f}, {100 * d.high:+.2f}]",
-            f"{d.p_value:.4f}",
-        ]
-        for name, d in comparison.differences.items()
-    ]
+    """Show both values, their difference with its interval and p-value, a line per metric."""
+    header, *rows = comparison.rows()
     out = console()
     out.print(f"A  {names[0]}\nB  {names[1]}\n", markup=False)
-    out.print(table(["", "A", "B", "A - B", f"{share} interval", "p"], rows))
+    out.print(table(header, rows))
     out.print(
         f"\n{comparison.n_instances:,} instances; in percent; "
         "p-values are not corrected for the number of metrics"

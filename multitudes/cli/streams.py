@@ -5,14 +5,15 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
+from multitudes.cli import options
 from multitudes.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -23,14 +24,14 @@ STANDARD = Path("-")
 
 @dataclass(frozen=True)
 class Reading:
-    """How the command line was told to read data."""
+    """How data is read."""
 
-    format: str | None = None
-    assignments: Sequence[str] = field(default_factory=list)
+    format: options.Format = None
+    read: options.Read = None
+    quiet: options.Quiet = False
     on_error: str = "raise"
-    quiet: bool = False
 
-    def read(
+    def dataset(
         self,
         path: Path,
         *,
@@ -40,23 +41,34 @@ class Reading:
     ) -> Dataset:
         """Read a file, a folder (its part `split`) or stdin; say what was left out."""
         from multitudes import data
-        from multitudes.tagger import parse_settings
 
-        settings: dict[str, Any] = {"split": split, "on_error": self.on_error}
-        settings |= parse_settings(self.assignments)
+        settings: dict[str, Any] = {"split": split, "on_error": self.on_error, **self.settings()}
         if group_labels is not None:
             settings["group_labels"] = str(group_labels)
-        options = data.ReadOptions.from_dict(settings)
+        chosen = data.ReadOptions.from_dict(settings)
         with local_path(path) as file:
-            dataset = data.read_dataset(file, format=self.format, labels=labels, options=options)
+            dataset = data.read_dataset(file, format=self.format, labels=labels, options=chosen)
         if dataset.report and not self.quiet:
             remark(f"{path}: {dataset.report}")
         return dataset
 
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of reading that were given."""
+        from multitudes.tagger import parse_settings
+
+        return parse_settings(self.read or [])
+
+
+@dataclass(frozen=True)
+class TolerantReading(Reading):
+    """How data is read if its malformed lines may be skipped."""
+
+    on_error: options.OnError = "raise"
+
 
 @contextmanager
 def local_path(path: Path) -> Iterator[Path]:
-    """The path itself; for ``-``, a temporary file with all of stdin."""
+    """Yield the path itself; for ``-``, a temporary file with all of stdin."""
     if path != STANDARD:
         yield path
         return
@@ -75,7 +87,7 @@ def local_path(path: Path) -> Iterator[Path]:
 def refuse_overwriting(source: Path, target: Path) -> None:
     """Refuse a target that is read from, by whatever path: its data would be gone.
 
-    Of a folder of data, that is the folder itself and its files named after splits.
+    For a folder of data, these are the folder itself and its files named after splits.
     """
     from multitudes.data.folders import is_split_file
     from multitudes.data.formats.npz import find_pair, is_npz_pair
@@ -95,7 +107,7 @@ def refuse_overwriting(source: Path, target: Path) -> None:
 
 @contextmanager
 def output(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears when it is whole, or stdout for ``-``."""
+    """Yield a file that appears when it is whole, or stdout for ``-``."""
     from multitudes.data.compression import open_write
 
     if path == STANDARD:
@@ -110,7 +122,7 @@ def output(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def local_target(path: Path) -> Iterator[Path]:
-    """The path itself; for ``-``, a temporary file that is copied to stdout at the end."""
+    """Yield the path itself; for ``-``, a temporary file that is copied to stdout at the end."""
     if path != STANDARD:
         yield path
         return

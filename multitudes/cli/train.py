@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import Reading, remark
+from multitudes.cli.streams import Reading, TolerantReading, remark
+from multitudes.cli.verb import from_function
 from multitudes.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -20,11 +22,9 @@ if TYPE_CHECKING:
 
 
 def _models() -> list[tuple[str, str]]:
-    from multitudes.tagger.presets import PRESETS
+    from multitudes.models.lookup import summaries
 
-    return [("auto", "chosen by the size of the data")] + [
-        (preset.name, preset.summary) for preset in PRESETS.values()
-    ]
+    return [("auto", "chosen by the size of the data"), *summaries()]
 
 
 def _features() -> list[tuple[str, str]]:
@@ -36,23 +36,19 @@ def _features() -> list[tuple[str, str]]:
     ]
 
 
-def train(
-    data: Annotated[
-        Path | None, typer.Argument(help="File or folder to learn from; - is stdin.")
-    ] = None,
-    model_folder: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the model.")
-    ] = None,
+@dataclass(frozen=True)
+class Choosing:
+    """What the model is made of."""
+
     model: Annotated[
         str,
         typer.Option(
             "--model",
             "-m",
             autocompletion=_models,
-            help="xr-linear, parabel, one-vs-all; a text encoder such as prime or prime-lite; "
-            "otseq2set, which writes label sets; or auto to choose among the first three by size.",
+            help=from_function("multitudes.cli.train:models_help"),
         ),
-    ] = "auto",
+    ] = "auto"
     features: Annotated[
         str | None,
         typer.Option(
@@ -62,7 +58,7 @@ def train(
             help="What models over features learn from: tfidf (the default), hashing, "
             "encoder:FOLDER for embeddings of a saved text encoder; several side by side.",
         ),
-    ] = None,
+    ] = None
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,8 +67,7 @@ def train(
             help="A setting of the model, e.g. branching=8 or features.min_df=2; "
             "--list-settings shows all. May be repeated, or followed by several.",
         ),
-    ] = None,
-    groups: options.Groups = None,
+    ] = None
     overlap: Annotated[
         int | None,
         typer.Option(
@@ -80,10 +75,36 @@ def train(
             min=1,
             help="Leaves of a tree that a label may live in, for ambiguous labels: try 2.",
         ),
-    ] = None,
+    ] = None
+    device: options.Device = None
+    random_state: options.Seed = 0
+    threads: options.Threads = None
+
+    def tagger(self) -> Tagger:
+        """Return an unfitted tagger; a name or setting that does not exist is an error."""
+        from multitudes.tagger import Tagger, parse_settings
+
+        overlap = {} if self.overlap is None else {"overlap": self.overlap}
+        tagger = Tagger(
+            self.model,
+            features=self.features,
+            settings=parse_settings(self.settings or []) | overlap,
+            random_state=self.random_state,
+            n_jobs=self.threads,
+            device=self.device,
+        )
+        tagger.check()  # before the work, not after
+        return tagger
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the model learns from and is measured on, and where."""
+
+    groups: options.Groups = None
     test: Annotated[
         Path | None, typer.Option("--test", help="Data to evaluate the model on afterwards.")
-    ] = None,
+    ] = None
     validation: Annotated[
         str | None,
         typer.Option(
@@ -92,14 +113,14 @@ def train(
             help="Hold this share of the data out, e.g. 0.1, or take this file, to evaluate and "
             "calibrate on; a text encoder also keeps its best epoch by it.",
         ),
-    ] = None,
+    ] = None
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             "--checkpoint",
             help="Folder to save to during a long training; the same command goes on from there.",
         ),
-    ] = None,
+    ] = None
     ray: Annotated[
         str | None,
         typer.Option(
@@ -108,17 +129,32 @@ def train(
             help="Train trees on all machines of the Ray cluster there; auto is the cluster that "
             "this machine belongs to.",
         ),
+    ] = None
+
+
+class Trained(NamedTuple):
+    """What came of a training."""
+
+    tagger: Tagger
+    dataset: Dataset
+    folder: Path
+    seconds: float
+    reports: dict[str, Report]
+
+
+def train(
+    data: Annotated[
+        Path | None, typer.Argument(help="File or folder to learn from; - is stdin.")
     ] = None,
-    device: options.Device = None,
-    random_state: options.Seed = 0,
-    threads: options.Threads = None,
-    format: options.Format = None,
-    on_error: options.OnError = "raise",
-    read: options.Read = None,
+    model_folder: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the model.")
+    ] = None,
+    choosing: Choosing = Choosing(),
+    training: Training = Training(),
+    reading: TolerantReading = TolerantReading(),
     list_settings: Annotated[
         bool, typer.Option("--list-settings", help="Show the settings of --model, and stop.")
     ] = False,
-    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Learn from labeled texts (or features) and save the model.
@@ -126,70 +162,70 @@ def train(
     Example:  multitudes train train.jsonl -o model --model xr-linear
     """
     if list_settings:
-        show_settings(model, features, json=json)
+        show_settings(choosing.model, choosing.features, json=json)
         return
     if data is None or model_folder is None:
         raise ConfigError("train needs data and a place: multitudes train DATA -o MODEL")
     from multitudes import progress
     from multitudes.store.folder import check_target, check_writable
-    from multitudes.tagger import Tagger, parse_settings
-    from multitudes.tagger.learning import clear_checkpoint
 
-    chosen = parse_settings(settings or []) | ({} if overlap is None else {"overlap": overlap})
-    tagger = Tagger(
-        model,
-        features=features,
-        settings=chosen,
-        random_state=random_state,
-        n_jobs=threads,
-        device=device,
-    )
-    tagger.check()  # before the work, not after
+    tagger = choosing.tagger()
     check_target(model_folder)
-    if checkpoint is not None:
-        check_writable(checkpoint)
-    reading = Reading(format, read or [], on_error, quiet)
-    with progress.shown(not quiet), _cluster(ray, model):
-        whole = reading.read(data, group_labels=groups)
-        dataset, held_out = _split(
-            whole, validation, random_state, reading, from_groups=groups is not None
-        )
-        started = time.perf_counter()
-        tagger.fit_dataset(
-            dataset,
-            from_groups=True if groups is not None else None,
-            validation=held_out,
-            checkpoint=checkpoint,
-        )
-        seconds = time.perf_counter() - started
-        if held_out is not None:
-            _calibrate(tagger, held_out)
-        tagger.save(model_folder)
-        if checkpoint is not None:
-            clear_checkpoint(tagger.model_, checkpoint)
-        reports = _reports(tagger, dataset, held_out, test, reading)
+    if training.checkpoint is not None:
+        check_writable(training.checkpoint)
+    with progress.shown(not reading.quiet), _cluster(training.ray, choosing.model):
+        trained = _trained(tagger, data, model_folder, training, reading)
     if json:
-        _show_json(tagger, dataset, model_folder, seconds, reports)
+        _show_json(trained)
     else:
-        _show(tagger, dataset, model_folder, seconds, reports, quiet=quiet)
+        _show(trained, quiet=reading.quiet)
+
+
+def _trained(
+    tagger: Tagger, data: Path, folder: Path, training: Training, reading: TolerantReading
+) -> Trained:
+    """Read, train, calibrate, save and evaluate."""
+    from multitudes.tagger.training import clear_checkpoint
+
+    from_groups = training.groups is not None
+    whole = reading.dataset(data, group_labels=training.groups)
+    dataset, held_out = _split(
+        whole, training.validation, tagger.random_state, reading, from_groups=from_groups
+    )
+    started = time.perf_counter()
+    tagger.fit_dataset(
+        dataset,
+        from_groups=True if from_groups else None,
+        validation=held_out,
+        checkpoint=training.checkpoint,
+    )
+    seconds = time.perf_counter() - started
+    if held_out is not None:
+        _calibrate(tagger, held_out)
+    tagger.save(folder)
+    if training.checkpoint is not None:
+        clear_checkpoint(tagger.model_, training.checkpoint)
+    reports = _reports(tagger, dataset, held_out, training.test, reading)
+    return Trained(tagger, dataset, folder, seconds, reports)
 
 
 def _cluster(address: str | None, model: str) -> AbstractContextManager[None]:
-    """The cluster to train on; this machine alone where none is asked for."""
+    """Return the cluster to train on; by default this machine alone."""
     if address is None:
         return nullcontext()
     from multitudes.engine import ray_cluster
-    from multitudes.tagger.presets import AUTO, preset
+    from multitudes.models import model_spec
 
-    if model != AUTO and preset(model).reads == "texts":
+    if model != "auto" and not model_spec(model).on_cluster:
         raise ConfigError(
-            f"--ray is for trees, and {model} is none: leave --ray out, and train on this machine"
+            f"--ray trains label trees, and {model} is not a tree model: leave --ray out, and "
+            "train on this machine"
         )
     return ray_cluster(address)
 
 
 def _share(validation: str) -> float | None:
-    """The number in --validation; None where it names a file."""
+    """Return the number in --validation; None if it names a file."""
     try:
         share = float(validation)
     except ValueError:
@@ -209,7 +245,7 @@ def _split(
     *,
     from_groups: bool,
 ) -> tuple[Dataset, Dataset | None]:
-    """What to learn from, and what to validate on."""
+    """Return what to learn from, and what to validate on."""
     if validation is None:
         return dataset, None
     from multitudes.data import LabelSpace, split
@@ -218,7 +254,7 @@ def _split(
     share = _share(validation)
     if share is None:
         labels = LabelSpace.of(dataset)
-        return dataset, reading.read(Path(validation), labels=labels, split="dev")
+        return dataset, reading.dataset(Path(validation), labels=labels, split="dev")
     if not from_groups:
         return split(dataset, test_size=share, random_state=random_state)
     if not dataset.Y.nnz:
@@ -232,7 +268,7 @@ def _split(
 
 
 def _calibrate(tagger: Tagger, held_out: Dataset) -> None:
-    """Probabilities and label sets; without them a model is still worth saving."""
+    """Learn probabilities and label sets; without them a model is still worth saving."""
     try:
         tagger.calibrate(held_out)
     except DataError as error:
@@ -242,28 +278,27 @@ def _calibrate(tagger: Tagger, held_out: Dataset) -> None:
 def _reports(
     tagger: Tagger, dataset: Dataset, held_out: Dataset | None, test: Path | None, reading: Reading
 ) -> dict[str, Report]:
-    """Metrics on the parts that were not learned from."""
+    """Return the metrics on the parts that were not learned from."""
     from multitudes.data import LabelSpace
     from multitudes.tagger import evaluate_on
 
     parts = {} if held_out is None else {"validation": held_out}
     if test is not None:
-        parts["test"] = reading.read(test, labels=LabelSpace.of(dataset), split="tst")
+        parts["test"] = reading.dataset(test, labels=LabelSpace.of(dataset), split="tst")
     return {name: evaluate_on(tagger, part) for name, part in parts.items()}
 
 
-def _show_json(
-    tagger: Tagger, dataset: Dataset, folder: Path, seconds: float, reports: dict[str, Report]
-) -> None:
+def _show_json(trained: Trained) -> None:
     from multitudes.cli.show import show_json
-    from multitudes.tagger.training_notes import training_notes
+    from multitudes.tagger.training import training_notes
 
+    tagger = trained.tagger
     result: dict[str, Any] = {
-        "model": str(folder),
+        "model": str(trained.folder),
         "choice": tagger.choice_,
-        "n_instances": len(dataset),
-        "n_labels": dataset.n_labels,
-        "seconds": seconds,
+        "n_instances": len(trained.dataset),
+        "n_labels": trained.dataset.n_labels,
+        "seconds": trained.seconds,
     }
     if tagger.group_report_ is not None:
         result["groups"] = tagger.group_report_.to_dict()
@@ -272,49 +307,60 @@ def _show_json(
     notes = training_notes(tagger.model_)
     if notes:
         result["notes"] = notes
-    show_json(result | {name: report.to_dict() for name, report in reports.items()})
+    show_json(result | {name: report.to_dict() for name, report in trained.reports.items()})
 
 
-def _show(
-    tagger: Tagger,
-    dataset: Dataset,
-    folder: Path,
-    seconds: float,
-    reports: dict[str, Report],
-    *,
-    quiet: bool,
-) -> None:
+def _show(trained: Trained, *, quiet: bool) -> None:
     from multitudes.cli.show import show_report
-    from multitudes.tagger.training_notes import training_notes
+    from multitudes.tagger.training import training_notes
 
+    tagger = trained.tagger
     if not quiet:
-        remark(f"{dataset!r}\nmodel: {tagger.choice_}")
+        remark(f"{trained.dataset!r}\nmodel: {tagger.choice_}")
         if tagger.group_report_ is not None:
             remark(str(tagger.group_report_))
         for note in training_notes(tagger.model_):
             remark(note)
         if tagger.calibrated_ is not None:
             remark(str(tagger.calibration_report()))
-        remark(f"trained in {seconds:.1f} s, saved to {folder}")
-    for name, report in reports.items():
+        remark(f"trained in {trained.seconds:.1f} s, saved to {trained.folder}")
+    for name, report in trained.reports.items():
         typer.echo(f"{name}:")
         show_report(report)
 
 
-def show_settings(model: str, features: str | None, *, json: bool) -> None:
-    """All settings of a preset and its features, from the Config classes."""
-    from multitudes.cli.show import console, show_json, table
-    from multitudes.tagger import describe_settings
-    from multitudes.tagger.group_settings import describe_group_settings
-    from multitudes.tagger.named_features import named_features
-    from multitudes.tagger.presets import preset
+def models_help() -> str:
+    """Return the help of --model, with the names of all models."""
+    from multitudes.models import built_in_models, model_names
 
-    chosen = preset("xr-linear" if model == "auto" else model)
-    own = chosen.make_features() if features is None else named_features(features)
-    rows = describe_settings(chosen.make_full_model(), own)
+    ours = built_in_models()
+    over_features = [name for name, spec in ours.items() if spec.reads == "features"]
+    over_texts = [name for name, spec in ours.items() if spec.reads == "texts"]
+    added = [name for name in model_names() if name not in ours]
+    parts = [
+        f"over features: {', '.join(over_features)}",
+        f"reading texts: {', '.join(over_texts)}",
+        *([f"of other packages: {', '.join(added)}"] if added else []),
+        "or auto to choose one over features by the size of the data",
+    ]
+    text = "; ".join(parts) + "."
+    return text[0].upper() + text[1:]
+
+
+def show_settings(model: str, features: str | None, *, json: bool) -> None:
+    """Show all settings of a model and its features, from the Config classes."""
+    from multitudes.cli.show import console, show_json, table
+    from multitudes.models import model_spec
+    from multitudes.tagger import describe_settings
+    from multitudes.tagger.assembly import describe_group_settings
+    from multitudes.tagger.presets import default_features, full_model, named_features
+
+    spec = model_spec("xr-linear" if model == "auto" else model)
+    own = default_features(spec) if features is None else named_features(features)
+    rows = describe_settings(full_model(spec), own)
     rows += describe_group_settings()
     if json:
         show_json([{"name": n, "default": value, "help": doc} for n, value, doc in rows])
         return
-    typer.echo(f"Settings of {chosen.name}, for --set NAME=VALUE:\n")
+    typer.echo(f"Settings of {spec.name}, for --set NAME=VALUE:\n")
     console().print(table(["name", "default", ""], [[n, str(v), d] for n, v, d in rows], left=3))

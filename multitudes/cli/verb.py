@@ -1,16 +1,22 @@
-"""What every verb shares: errors become one line and an exit code; help comes from Configs."""
+"""What every verb shares: errors become one line and an exit code, options come in groups.
+
+A verb may declare a parameter whose type is a dataclass of options, e.g. `streams.Reading`: each of
+its fields with an `Annotated` typer option becomes an option, and the verb is given the dataclass.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
+import inspect
 import os
 import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec
+from typing import Annotated, Any, NoReturn, get_origin, get_type_hints
 
 import typer
 import typer.core
@@ -18,23 +24,22 @@ import typer.core
 from multitudes.cli import TRACEBACK_VARIABLE
 from multitudes.errors import MultitudesError, ResourceError
 
-Parameters = ParamSpec("Parameters")
-
 UNEXPECTED = 1
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-_MARK = "config:"
+_MARK = "lookup:"
 SET = "--set"
 SETTING = re.compile(r"[a-z_][a-z0-9_.]*=")
 
 
-def guarded(function: Callable[Parameters, None]) -> Callable[Parameters, None]:
-    """Run a verb; an error becomes one line on stderr and the exit code of its class."""
+def guarded(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a verb whose errors become one line on stderr and the exit code of their class."""
+    verb = expanded(function)
 
-    @functools.wraps(function)
-    def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+    @functools.wraps(verb)
+    def run(*args: Any, **kwargs: Any) -> None:
         try:
-            function(*args, **kwargs)
+            verb(*args, **kwargs)
             sys.stdout.flush()
         except typer.Exit:
             raise
@@ -62,8 +67,50 @@ def _fail(message: str, code: int) -> NoReturn:
     raise typer.Exit(code) from None
 
 
+def expanded(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a verb that takes the options of its dataclass parameters one by one."""
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type, list[str]]] = {}
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind = hints[name]
+        if not dataclasses.is_dataclass(kind):
+            parameters.append(parameter.replace(annotation=kind))
+            continue
+        options = _options(kind)
+        groups[name] = (kind, [option.name for option in options])
+        parameters += options
+
+    @functools.wraps(function)
+    def run(**values: Any) -> None:
+        for name, (kind, fields) in groups.items():
+            values[name] = kind(**{field: values.pop(field) for field in fields})
+        function(**values)
+
+    without_default = inspect.Parameter.empty
+    parameters.sort(key=lambda parameter: parameter.default is not without_default)
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _options(kind: Any) -> list[inspect.Parameter]:
+    """Return the fields of a dataclass that are options, as parameters."""
+    hints = get_type_hints(kind, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=field.default,
+            annotation=hints[field.name],
+        )
+        for field in dataclasses.fields(kind)
+        if get_origin(hints[field.name]) is Annotated
+    ]
+
+
 def _one_for_each(args: Sequence[str]) -> Iterator[str]:
-    """``--set a=1 b=2`` as ``--set a=1 --set b=2``, the way of most programs with lists."""
+    """Yield ``--set a=1 b=2`` as ``--set a=1 --set b=2``: most programs with lists allow both."""
     before = last = ""
     for arg in args:
         follows = before == SET and SETTING.match(last) and SETTING.match(arg)
@@ -76,7 +123,7 @@ def _one_for_each(args: Sequence[str]) -> Iterator[str]:
 
 
 def from_config(home: str, field: str) -> str:
-    """Help for an option that is a setting: its sentence in the Config class ``module:Class``.
+    """Return the help of an option that is a setting: its sentence in a Config, "module:Class".
 
     The sentence is looked up when help is shown, because importing Configs costs time that
     completing a command line or running another verb should not pay.
@@ -84,8 +131,13 @@ def from_config(home: str, field: str) -> str:
     return f"{_MARK}{home}:{field}"
 
 
+def from_function(home: str) -> str:
+    """Return the help that a function "module:name" gives when it is shown."""
+    return f"{_MARK}{home}:"
+
+
 class Verb(typer.core.TyperCommand):
-    """A command whose options may take their help from Config classes."""
+    """A command whose options may take their help from Config classes and functions."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line; several settings may follow one ``--set``."""
@@ -105,7 +157,13 @@ class Verb(typer.core.TyperCommand):
         for parameter in self.params:
             help_text = getattr(parameter, "help", None) or ""
             if help_text.startswith(_MARK):
-                module, name, field = help_text.removeprefix(_MARK).split(":")
-                config = getattr(importlib.import_module(module), name)
-                sentences = {row[0]: row[3] for row in config.describe()}
-                parameter.help = sentences[field]  # type: ignore[attr-defined]
+                parameter.help = _looked_up(help_text)  # type: ignore[attr-defined]
+
+
+def _looked_up(marked: str) -> str:
+    module, name, field = marked.removeprefix(_MARK).split(":")
+    found = getattr(importlib.import_module(module), name)
+    if not field:
+        return str(found())
+    sentences = {row[0]: row[3] for row in found.describe()}
+    return str(sentences[field])

@@ -1,5 +1,6 @@
 """Stage 1, files to `Dataset`: formats, splits, label spaces, and a generated catalogue."""
 
+from multitudes.data.alignment import Aligned, align
 from multitudes.data.catalogue import Catalogue, make_catalogue
 from multitudes.data.compression import open_bytes, open_write
 from multitudes.data.dataset import Dataset
@@ -8,21 +9,25 @@ from multitudes.data.formats.format import Format
 from multitudes.data.groups import GroupCounts, merge_labels, random_groups
 from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.options import ReadOptions, WriteOptions
+from multitudes.data.prediction_files import PredictionFile, read_prediction_file
 from multitudes.data.reading import read_dataset
 from multitudes.data.report import ErrorLog, ReadReport
 from multitudes.data.splits import k_fold, split
 from multitudes.data.writing import write_dataset
 
 __all__ = [
+    "Aligned",
     "Catalogue",
     "Dataset",
     "ErrorLog",
     "Format",
     "GroupCounts",
     "LabelSpace",
+    "PredictionFile",
     "ReadOptions",
     "ReadReport",
     "WriteOptions",
+    "align",
     "k_fold",
     "list_formats",
     "make_catalogue",
@@ -31,6 +36,7 @@ __all__ = [
     "open_write",
     "random_groups",
     "read_dataset",
+    "read_prediction_file",
     "relabel",
     "split",
     "write_dataset",

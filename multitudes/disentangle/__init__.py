@@ -1,12 +1,16 @@
 """Label disentanglement: an ambiguous label may live in several leaves."""
 
-from multitudes.disentangle.ambiguity import Ambiguity, ambiguous
-from multitudes.disentangle.assignment import assign, default_cluster_cap, match_counts
+from multitudes.disentangle.assignment import (
+    assign,
+    default_cluster_cap,
+    linear_bound,
+    match_counts,
+    tp_bound,
+)
 from multitudes.disentangle.disentangled import Disentangled
 from multitudes.disentangle.entangling import Entangled, entangle
-from multitudes.disentangle.objective import linear_bound, tp_bound
 from multitudes.disentangle.random_copies import random_assignment
-from multitudes.disentangle.senses import Sense
+from multitudes.disentangle.senses import Ambiguity, Sense, ambiguous
 
 __all__ = [
     "Ambiguity",

@@ -16,9 +16,8 @@ from multitudes.disentangle.inputs import (
     checked_pattern,
     rows_of,
 )
-from multitudes.disentangle.objective import check_same_instances
-from multitudes.errors import ConfigError
-from multitudes.kernels.clustering.assignment import top_counts
+from multitudes.errors import ConfigError, DataError
+from multitudes.kernels.clustering.assignment import count_reached, top_counts
 from multitudes.types import IntArray, Sparse
 from multitudes.validation import checked_count
 
@@ -102,16 +101,16 @@ def assign(
     `linear_bound` (Theorem 2). Ties go to the smaller cluster id. A label without counts keeps its
     clusters, the first `overlap` of them.
 
-    With a cap the summed counts are maximized under both limits, by an auction that comes within
-    a small part of the optimum (`multitudes.kernels.clustering.assignment`). A label then lives
-    where it has a count, or, alone, in the cluster it comes from. That guarantees a solution: with every label
-    back where it comes from, no cluster is too large. Labels that a cluster larger than the cap
-    has to give up come, for this purpose, from the nearest cluster (by id) with room. Labels
-    without counts stay where they come from and never give way; further copies that they have
-    stay as long as there is room. The summed counts are never less than with every label where it
-    comes from; `tp_bound` may be, under a tight cap (Theorem 3 knows no cap). A cap that leaves no
-    room at all, n_labels / n_clusters exactly, is the one hard case: there the auction may be cut
-    short and end farther from the optimum.
+    With a cap the summed counts are maximized under both limits, by an auction that comes within a
+    small part of the optimum (`multitudes.kernels.clustering.assignment`). A label then lives where
+    it has a count, or, alone, in the cluster it comes from. That guarantees a solution: with every
+    label back where it comes from, no cluster is too large. Labels that a cluster larger than the
+    cap has to give up come, for this purpose, from the nearest cluster (by id) with room. Labels
+    without counts stay where they come from and never give way; further copies that they have stay
+    as long as there is room. The summed counts are never less than with every label where it comes
+    from; `tp_bound` may be, under a tight cap (Theorem 3 knows no cap). A cap that leaves no room
+    at all, n_labels / n_clusters exactly, is the one hard case: there the auction may be cut short
+    and end farther from the optimum.
 
     References
     ----------
@@ -193,3 +192,64 @@ def _largest_counts(counts: Any, current: Any, limits: IntArray) -> sp.csr_array
     sizes = np.concatenate([[0], np.cumsum(keep)])
     data = np.ones(int(sizes[-1]), np.float32)
     return sp.csr_array((data, indices[keep], sizes[indptr]), shape=counts.shape)
+
+
+def tp_bound(Y: Any, matches: Any, assignment: Any) -> int:
+    """The true positives a perfect ranker could find: Tr(Y^T Binary(M C^T)).
+
+    It counts the positives with at least one cluster among those the matcher leads their instance
+    to, and bounds the true positives of any top k from above.
+
+    Parameters
+    ----------
+    Y : CSR (n_instances, n_labels)
+        Labels; non-zero is 1.
+    matches : CSR (n_instances, n_clusters)
+        M of the paper: non-zero where the matcher leads an instance to a cluster (Eq. 5).
+    assignment : CSR (n_labels, n_clusters)
+        C of the paper: non-zero where a label lives in a cluster. A label without any is never
+        reached.
+
+    References
+    ----------
+    Liu et al., Label Disentanglement in Partition-based Extreme Multilabel Classification, 2021,
+    Eq. 6 and 7.
+    """
+    return _reached(Y, matches, assignment)[0]
+
+
+def linear_bound(Y: Any, matches: Any, assignment: Any) -> int:
+    """The linear stand-in for `tp_bound` that `assign` maximizes: Tr(Y^T M C^T), Eq. 9.
+
+    A positive counts once for each of its clusters that is reached, so this is at least `tp_bound`,
+    and equal to it where no label has two clusters. Parameters as there.
+    """
+    return _reached(Y, matches, assignment)[1]
+
+
+def _reached(Y: Any, matches: Any, assignment: Any) -> tuple[int, int]:
+    """Both bounds in one pass: no (n_instances, n_labels) candidates are ever made."""
+    Y = checked_pattern(Y, "Y", "(n_instances, n_labels)")
+    matches = checked_pattern(matches, "matches", "(n_instances, n_clusters)")
+    assignment = checked_pattern(assignment, "assignment", "(n_labels, n_clusters)")
+    check_same_instances(Y, matches)
+    expected = (Y.shape[1], matches.shape[1])
+    if assignment.shape != expected:
+        raise DataError(
+            f"assignment must be (n_labels, n_clusters) = {expected}, as Y and matches have it, "
+            f"got {assignment.shape}"
+        )
+    reached_by = np.full(matches.shape[1], -1, np.int64)
+    positives, pairs = count_reached(
+        *rows_of(Y), *rows_of(matches), *rows_of(assignment), reached_by
+    )
+    return int(positives), int(pairs)
+
+
+def check_same_instances(Y: Any, matches: Any) -> None:
+    """Y and M have a row for each instance."""
+    if Y.shape[0] != matches.shape[0]:
+        raise DataError(
+            f"Y has {Y.shape[0]:,} rows and matches has {matches.shape[0]:,}: they must describe "
+            "the same instances"
+        )

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
-from multitudes.disentangle.assignment import assign, default_cluster_cap, ranked_counts
-from multitudes.disentangle.objective import tp_bound
+from multitudes.disentangle.assignment import assign, default_cluster_cap, ranked_counts, tp_bound
 from multitudes.disentangle.sense_learning import learn_senses
-from multitudes.disentangle.sense_notes import SenseNotes
-from multitudes.disentangle.senses import Sense, senses_of
-from multitudes.errors import ConfigError, NotFittedError
+from multitudes.disentangle.senses import Sense, SenseNotes, senses_of
+from multitudes.errors import ConfigError
+from multitudes.estimator import Estimator
 from multitudes.labels import LabelTree, build_tree
 from multitudes.linear.explanation import Explanation
-from multitudes.linear.overlap import checked_merge
-from multitudes.linear.pair_scores import mean_of_logs
-from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.scoring import mean_of_logs
+from multitudes.linear.search_index import checked_merge
+from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
-from multitudes.metrics import precision_at_k
 from multitudes.scores.ensemble import CANDIDATES, average
 from multitudes.store import State, build
 from multitudes.types import PartitionModel, Predictions, Sparse
-from multitudes.validation import checked_count, checked_features, checked_labels
+from multitudes.validation import checked_count, checked_features, checked_labels, checked_number
 
 AUTO = "auto"
 INITIAL = ("balanced", "random")
@@ -58,7 +55,7 @@ class Round(NamedTuple):
     n_moved: int
 
 
-class Disentangled(BaseEstimator):  # type: ignore[misc]
+class Disentangled(Estimator):
     """Finds, for each label, the leaves where a tree's own matcher leads its instances.
 
     Algorithm 1 of the paper: train the matcher on balanced clusters, see which leaves it leads the
@@ -110,6 +107,8 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
     history_ : list of lists of Round, one list per tree
     notes_ : list of SenseNotes or None, one per tree
         None where no label has a second leaf, or `keep_examples` is 0.
+    n_labels_, n_features_in_, feature_names_in_
+        As of `XRLinear`.
 
     References
     ----------
@@ -117,9 +116,12 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
     Classification, NeurIPS 2021.
     """
 
+    fitted_attribute = "models_"
+
     def __init__(
         self,
         model: Any,
+        *,
         overlap: int = 2,
         rounds: int = 1,
         initial: str = "balanced",
@@ -147,17 +149,18 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         self.keep_examples = keep_examples
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Sparse) -> Self:
+    def fit(self, X: Any, y: Sparse) -> Self:
         """Train, reassign, train again; parameters as in `XRLinear.fit`."""
         self._check_settings()
-        X = checked_features(X)
-        Y = checked_labels(Y, n_instances=X.shape[0])
+        given, X = X, checked_features(X)
+        Y = checked_labels(y, n_instances=X.shape[0])
         models, history = [], []
         for part in self.model.partitions():
             model, rounds = self._fit_one(part, X, Y)
             models.append(model)
             history.append(rounds)
         self._set_learned(models, history, [self._note_senses(model, X, Y) for model in models])
+        self._note_feature_names(given)
         return self
 
     def predict(
@@ -171,9 +174,10 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
     ) -> Predictions:
         """The best labels of each instance; parameters as in `XRLinear.predict`.
 
-        `beam_width` stands instead of `predict_width`.
+        `beam_width` replaces the setting `predict_width`.
         """
         self._check_fitted()
+        X = self._known_features(X)
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         merge = checked_merge(self.merge)
         alone = len(self.models_) == 1
@@ -192,16 +196,14 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
     def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
         """Scores of given pairs, in logarithms; see `XRLinear.score_pairs`."""
         self._check_fitted()
+        X = self._known_features(X)
         return mean_of_logs([model.score_pairs(X, pairs) for model in self.models_])
 
-    def score(self, X: Any, Y: Sparse) -> float:
-        """Precision at 1 on (X, Y)."""
-        return precision_at_k(self.predict(X, top_k=1), Y, k=1)
-
-    def explain(self, x: Any, label: int) -> list[Explanation]:
-        """Why a label got its score in each tree; of several copies, the best one's path."""
+    def explain(self, x: Any, label: int) -> Explanation:
+        """Why a label got its score, tree by tree; of several copies, the best one's path."""
         self._check_fitted()
-        return [model.explain(x, label) for model in self.models_]
+        x = self._known_features(x, name="x")
+        return Explanation.of_trees([model.explain(x, label) for model in self.models_])
 
     def senses(self, label: int) -> list[Sense]:
         """The senses of a label, one for each of its leaves: its words, neighbors and examples."""
@@ -237,35 +239,35 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
             model.set_params(tree=random_tree(model, Y.shape[1], self.random_state))
         if self.rounds == 0:
             return model.fit(X, Y), []
-        scout = self._scout(model)
-        tree = scout.fit_matcher(X, Y).tree_
+        matcher = self._matcher(model)
+        tree = matcher.fit_matcher(X, Y).tree_
         rounds: list[Round] = []
         for number in range(self.rounds):
-            tree, done = self._reassign(scout, tree, X, Y)
+            tree, done = self._reassign(matcher, tree, X, Y)
             rounds.append(done)
             last = number == self.rounds - 1 or done.n_moved == 0
             if last:
                 break
-            scout.set_params(tree=tree).fit_matcher(X, Y)
+            matcher.set_params(tree=tree).fit_matcher(X, Y)
         overlapping = tree.n_slots > tree.n_labels
         final = self._rough_solver(model) if overlapping else model.solver
         if self.finetune_matcher:
             model.set_params(tree=tree, solver=final).fit(X, Y)
         else:
-            model = scout.set_params(solver=final).fit_ranker(X, Y, tree)
+            model = matcher.set_params(solver=final).fit_ranker(X, Y, tree)
         return model.set_params(tree=part.tree, solver=part.solver), rounds
 
-    def _scout(self, model: Any) -> Any:
-        """The matcher that finds the clusters; if it is trained again, it need not be exact."""
-        scout = clone(model)
+    def _matcher(self, model: Any) -> Any:
+        """Return the model that finds the clusters; less exact if it is trained again anyway."""
+        matcher = clone(model)
         if self.finetune_matcher:
-            scout.set_params(solver=self._rough_solver(model))
-        return scout
+            matcher.set_params(solver=self._rough_solver(model))
+        return matcher
 
     def _rough_solver(self, model: Any) -> SolverConfig:
         """The model's solver with a larger tolerance."""
-        solver = model.solver or SolverConfig()
-        return dataclasses.replace(solver, epsilon=self.tolerance * solver.epsilon)
+        solver: SolverConfig = model.solver
+        return solver.replaced(epsilon=self.tolerance * solver.epsilon)
 
     def _reassign(
         self, model: Any, tree: LabelTree, X: Sparse, Y: Sparse
@@ -341,8 +343,7 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
         checked_count(self.rounds, "rounds", at_least=0)
         checked_count(self.keep_examples, "keep_examples", at_least=0)
         checked_count(self.min_instances, "min_instances")
-        if not isinstance(self.tolerance, (int, float)) or not self.tolerance > 0:
-            raise ConfigError(f"tolerance must be a number > 0, got {self.tolerance!r}")
+        checked_number(self.tolerance, "tolerance", above=0)
         for name in ("predict_width", "match_width"):
             if getattr(self, name) is not None:
                 checked_count(getattr(self, name), name)
@@ -357,15 +358,9 @@ class Disentangled(BaseEstimator):  # type: ignore[misc]
                 "a Parabel"
             )
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "models_"):
-            raise NotFittedError(
-                "this Disentangled has not learned anything yet: call fit or load first"
-            )
-
 
 def tenths(n: int, width: int) -> int:
-    """So many tenths of a width, rounded up."""
+    """Return n tenths of a width, rounded up."""
     return -(-n * width // 10)
 
 

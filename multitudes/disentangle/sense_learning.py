@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes.disentangle.inputs import rows_of
-from multitudes.disentangle.sense_notes import N_NEAREST, N_WORDS, SenseNotes
+from multitudes.disentangle.senses import N_NEAREST, N_WORDS, SenseNotes
 from multitudes.kernels.clustering.assignment import top_counts
 from multitudes.kernels.clustering.senses import sense_similarities, shared_labels, telling_features
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam

@@ -1,4 +1,4 @@
-"""The cluster that is in use, if any: who has much work asks here who else could do it."""
+"""The cluster in use, if any: code with much work asks here where else to run it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Cluster(Protocol):
         costs: Sequence[float],
         advance: Callable[[float], None],
     ) -> list[Result]:
-        """The results of ``function(shared, items)``, done in parts, in the order of the items.
+        """Return the results of ``function(shared, items)``, computed in parts, in order.
 
         Parameters
         ----------
@@ -36,7 +36,7 @@ class Cluster(Protocol):
         costs : sequence of float, one per item
             Parts are cut to cost the same.
         advance : callable
-            Told the cost of what is done.
+            Called with the cost of what is done.
         """
         ...
 
@@ -45,7 +45,7 @@ _current: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
 
 
 def current_cluster() -> Cluster | None:
-    """The cluster of the innermost ``with`` around the caller; None for this machine alone."""
+    """Return the cluster of the innermost ``with``; None for this machine alone."""
     return _current.get()
 
 

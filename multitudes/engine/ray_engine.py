@@ -32,7 +32,7 @@ def ray_cluster(address: str | None = "auto") -> Iterator[None]:
     address : str, optional
         ``"auto"``: the cluster this machine belongs to (``ray start``); ``"host:6379"`` or
         ``"ray://host:10001"``: that one; None: a cluster of this machine alone, for the time of
-        the ``with``. Where the program is connected to Ray already, this stays as it is.
+        the ``with``. An existing connection to Ray is kept.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _connect(ray: Any, address: str | None) -> None:
 
 
 def _check_address(address: str | None) -> None:
-    """Refuse one that is none, or where nobody answers: Ray itself would try for minutes."""
+    """Refuse an address that is malformed or does not answer: Ray would try for minutes."""
     if address in (None, "auto"):
         return
     host, _, port = str(address).removeprefix("ray://").rpartition(":")
@@ -173,7 +173,7 @@ def check_machines(ray: Any) -> None:
 
 
 def version_here() -> str:
-    """The version of multitudes on the machine that is asked."""
+    """Return the version of multitudes on the machine that is asked."""
     return __version__
 
 

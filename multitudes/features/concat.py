@@ -52,7 +52,7 @@ class ConcatFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return X
 
     def transform(self, data: Any) -> sp.csr_array[Any]:
-        """The features of the data.
+        """Return the features of the data.
 
         Returns
         -------
@@ -72,7 +72,7 @@ class ConcatFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return names
 
     def to_state(self) -> State:
-        """The weights, and each block as a part."""
+        """Return the weights, and each block as a part."""
         self._check_fitted()
         states = [block.to_state() for block in self.blocks_]
         config = {"weights": self._weights(), "n_features": self.n_features_}

@@ -7,10 +7,9 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
-from multitudes.features.text_buffer import as_texts
+from multitudes.features.text_buffer import TextTransformer, as_texts
 from multitudes.features.weighting import normalized
 from multitudes.progress import track
 from multitudes.store.state import State
@@ -19,7 +18,7 @@ from multitudes.types import FloatArray
 Encoder: TypeAlias = Callable[[Sequence[str]], Any]
 
 
-class DenseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class DenseFeatures(TextTransformer):
     """Embeddings (n_instances, n_dimensions) as CSR rows, so that every model takes them.
 
     Zeros are not stored. NaN and infinite values are refused by row and column.
@@ -59,7 +58,7 @@ class DenseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._rows(dense)
 
     def transform(self, data: Any) -> sp.csr_array[Any]:
-        """The embeddings of texts, or the given array.
+        """Return the embeddings of texts, or the given array.
 
         Returns
         -------
@@ -78,7 +77,7 @@ class DenseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._rows(dense)
 
     def to_state(self) -> State:
-        """The settings; the encoder itself is not stored, only whether there was one."""
+        """Return the settings; the encoder itself is not stored, only whether there was one."""
         if not hasattr(self, "n_features_"):
             raise NotFittedError("this DenseFeatures does not know its dimensions: call fit first")
         config = {

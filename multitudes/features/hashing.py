@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.config import Config, setting
 from multitudes.features.term_counts import Shard, TermSource, check_ngrams, count_hashed, on_shards
-from multitudes.features.text_buffer import as_texts
+from multitudes.features.text_buffer import TextTransformer, as_texts
 from multitudes.features.weighting import normalized, stacked, weighted
 from multitudes.kernels.threads import resolve_threads
 from multitudes.progress import Task
@@ -36,14 +35,14 @@ class HashingConfig(Config):
         check_ngrams("ngrams", self.ngrams)
 
     def source(self) -> TermSource:
-        """The terms to hash."""
+        """Return the terms to hash."""
         return TermSource(self.unit == "word", self.ngrams, self.lowercase, self.strip_accents)
 
 
 DEFAULTS = HashingConfig()
 
 
-class HashingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class HashingFeatures(TextTransformer):
     """Texts to rows of hashed term counts of Euclidean length 1; nothing is learned.
 
     For streams and for texts that must leave no readable vocabulary. Two terms may share a column:
@@ -90,7 +89,7 @@ class HashingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.n_features
 
     def transform(self, texts: Iterable[str]) -> sp.csr_array[Any]:
-        """The features of texts.
+        """Return the features of texts.
 
         Returns
         -------
@@ -109,7 +108,7 @@ class HashingFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return stacked(on_shards(one_shard, as_texts(texts), config.n_jobs))
 
     def to_state(self) -> State:
-        """The settings; there is nothing else."""
+        """Return the settings; there is nothing else."""
         return State("hashing-features", self._config().to_dict())
 
     @classmethod

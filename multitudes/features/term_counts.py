@@ -48,7 +48,7 @@ class TermSource:
         return kernel
 
     def most_terms(self, n_bytes: int) -> int:
-        """An upper bound on the terms in a buffer of `n_bytes` bytes."""
+        """Return an upper bound on the terms in a buffer of `n_bytes` bytes."""
         n_orders = self.ngrams[1] - self.ngrams[0] + 1
         # A word takes two bytes with its separator; so does "x ", which holds " ", "x" and " ".
         return n_orders * (n_bytes // 2 + 1 if self.words else 3 * n_bytes // 2 + 1)

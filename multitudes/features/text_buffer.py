@@ -7,9 +7,11 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import DataError
 from multitudes.kernels.text.terms import SPACE_CHAR, WORD_CHAR
@@ -21,8 +23,20 @@ CHUNK_CHARACTERS = 1 << 18  # small enough for the kernels' scratch arrays to st
 END = "\0"
 
 
+class TextTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of features that are made of texts, as scikit-learn's tags say it."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags: one-dimensional input of strings, output of float32."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
 def as_texts(texts: Iterable[str]) -> Sequence[str]:
-    """The texts as a sequence; a lone string is refused, since it would be read letter by letter.
+    """Return the texts as a sequence; refuse a lone string, which would be read letter by letter.
 
     Elements are not looked at here: `text_chunks` does that when it reads them.
     """
@@ -81,7 +95,7 @@ def encoded(joined: str, *, lowercase: bool, strip_accents: bool) -> npt.NDArray
             joined = without_accents(joined)
     elif lowercase:
         joined = joined.lower()
-    # A lone surrogate is no character at all; "?" keeps its neighbors apart.
+    # A lone surrogate is not a character; "?" keeps its neighbors apart.
     return np.frombuffer((joined + END).encode("utf-8", "replace"), np.uint8)
 
 
@@ -93,7 +107,7 @@ def without_accents(text: str) -> str:
 
 @functools.cache
 def character_classes() -> npt.NDArray[np.uint8]:
-    """The class of each code point: word character, white space, or 0 for neither."""
+    """Return the class of each code point: word character, white space, or 0 for neither."""
     everything = "".join(map(chr, range(sys.maxunicode + 1)))
     classes = np.zeros(len(everything), np.uint8)
     for pattern, kind in ((r"\w+", WORD_CHAR), (r"\s+", SPACE_CHAR)):
@@ -103,7 +117,7 @@ def character_classes() -> npt.NDArray[np.uint8]:
 
 
 def not_a_text(texts: Sequence[object], first_index: int) -> DataError:
-    """The error that names the first of `texts` that is not a string."""
+    """Return the error that names the first of `texts` that is not a string."""
     index, value = next((i, text) for i, text in enumerate(texts) if not isinstance(text, str))
     return DataError(
         f"text {first_index + index} is not a string but {type(value).__name__}: "

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.config import Config, setting
 from multitudes.errors import ConfigError, DataError, NotFittedError
@@ -22,7 +21,7 @@ from multitudes.features.term_counts import (
     count_new,
     on_shards,
 )
-from multitudes.features.text_buffer import as_texts
+from multitudes.features.text_buffer import TextTransformer, as_texts
 from multitudes.features.vocabulary import Vocabulary
 from multitudes.features.weighting import normalized, side_by_side, stacked, weighted
 from multitudes.kernels.text import term_weights as kernels
@@ -76,7 +75,7 @@ class TfidfConfig(Config):
                 )
 
     def sources(self) -> list[TermSource]:
-        """The kinds of terms, words first."""
+        """Return the kinds of terms, words first."""
         kinds = ((True, self.word_ngrams), (False, self.char_ngrams))
         return [
             TermSource(words, ngrams, self.lowercase, self.strip_accents)
@@ -88,7 +87,7 @@ class TfidfConfig(Config):
 DEFAULTS = TfidfConfig()
 
 
-class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TfidfFeatures(TextTransformer):
     """Texts to TF-IDF rows of Euclidean length 1.
 
     A word is what `multitudes.features.TOKEN_PATTERN` matches: a run of letters, digits or
@@ -163,7 +162,7 @@ class TfidfFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return normalized(side_by_side(blocks))
 
     def transform(self, texts: Iterable[str]) -> sp.csr_array[Any]:
-        """The features of texts; a text without any known term gives an empty row.
+        """Return the features of texts; a text without any known term gives an empty row.
 
         Returns
         -------

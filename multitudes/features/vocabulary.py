@@ -19,7 +19,7 @@ BYTES_PER_TERM = 16
 
 
 def empty_table(capacity: int = FIRST_CAPACITY, pool_bytes: int | None = None) -> TermTable:
-    """A table with room for `capacity` terms."""
+    """Return a table with room for `capacity` terms."""
     n_slots = 1 << max(int(2 * capacity - 1).bit_length(), 4)  # at most half full
     return TermTable(
         slots=np.zeros(n_slots, np.uint64),
@@ -31,7 +31,7 @@ def empty_table(capacity: int = FIRST_CAPACITY, pool_bytes: int | None = None) -
 
 
 def grown(table: TermTable, *, capacity: int | None = None) -> TermTable:
-    """The same terms under the same ids, with at least twice the room that they use."""
+    """Return the same terms under the same ids, with at least twice the room that they use."""
     n_terms = int(table.size[0])
     used = int(table.ends[n_terms])
     capacity = max(capacity or 0, 2 * n_terms, FIRST_CAPACITY)
@@ -113,7 +113,7 @@ class Vocabulary:
     def from_table(
         cls, table: TermTable, kept: npt.NDArray[np.int64], *, joined_words: bool
     ) -> tuple[Vocabulary, npt.NDArray[np.int32]]:
-        """The terms `kept` of a table, sorted, and the column of each term id (-1: not kept)."""
+        """Return the terms `kept` of a table, sorted, and each term id's column (-1: not kept)."""
         n_terms = int(table.size[0])
         order = kept[sorted_order(table.pool, table.ends[kept], table.ends[kept + 1])]
         columns = np.full(n_terms, -1, np.int32)
@@ -127,7 +127,7 @@ class Vocabulary:
 def sorted_order(
     pool: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """The order that sorts the byte strings pool[starts[i]:stops[i]], all distinct and zero-free.
+    """Sort the byte strings pool[starts[i]:stops[i]], distinct and zero-free; returns the order.
 
     In UTF-8, byte order is code point order. Eight bytes are compared at a time, as numbers, and
     only the strings that are still equal go on to the next eight.

@@ -6,17 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from multitudes import progress
-from multitudes.errors import ConfigError, DataError, NotFittedError
-from multitudes.groups.assignment import Imputation, Rule, assign
+from multitudes.errors import ConfigError, DataError
+from multitudes.estimator import Estimator
 from multitudes.groups.candidates import Candidates, checked_candidates
-from multitudes.groups.embeddings import embedder
-from multitudes.groups.imputation import spread
-from multitudes.groups.instance_rows import checked_instances
+from multitudes.groups.embeddings import checked_instances, embedder
+from multitudes.groups.imputation import Imputation, Rule, assign, spread
 from multitudes.groups.rounds import Round, Rounds, checked_texts_or_rows, group_folds, take
-from multitudes.metrics import precision_at_k
 from multitudes.store import State, build
 from multitudes.types import Model, Predictions, Sparse
 from multitudes.validation import checked_count
@@ -25,7 +24,7 @@ from multitudes.validation import checked_count
 SETTLED = 0.001
 
 
-class Eagle(BaseEstimator):  # type: ignore[misc]
+class Eagle(Estimator):
     """Finds out which instance of a group has which of the group's labels, and learns from that.
 
     Labels are imputed by `impute`, whose defaults are the paper's, and a clone of the model is
@@ -73,9 +72,12 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
     2020.
     """
 
+    fitted_attribute = "model_"
+
     def __init__(
         self,
         model: Any,
+        *,
         n_steps: int | str = 20,
         step: float = 0.1,
         contrast: bool = False,
@@ -100,7 +102,7 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, groups: Sparse, group_labels: Sparse, *, features: Any = None) -> Self:
         """Impute the labels of instances, and train the model on them.
 
-        Instances in no group teach the model nothing: they are left out.
+        Instances in no group are left out: nothing is known of their labels.
 
         Parameters
         ----------
@@ -111,7 +113,7 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
         group_labels : CSR (n_groups, n_labels)
             How often a group lists a label; ones where only the set is known.
         features : CSR or array (n_instances, any), optional
-            What labels are imputed by: X itself by default, which texts cannot be.
+            What labels are imputed by: X itself by default. Required if X is texts.
         """
         self._check_settings()
         vectors = self._vectors(X, features)
@@ -123,8 +125,8 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
                 "no instance was given a label, so there is nothing to learn from: "
                 f"{candidates.counts}"
             )
-        taught = np.flatnonzero(group_folds(candidates, 1, random_state=0) == 0)
-        model = clone(self.model).fit(take(X, taught), imputation.Y[taught])
+        grouped = np.flatnonzero(group_folds(candidates, 1, random_state=0) == 0)
+        model = clone(self.model).fit(take(X, grouped), imputation.Y[grouped])
         self._set_learned(model, history)
         self.imputation_ = imputation
         return self
@@ -134,10 +136,6 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         found: Predictions = self.model_.predict(X, top_k=top_k)
         return found
-
-    def score(self, X: Any, Y: Sparse) -> float:
-        """Precision at 1 on (X, Y)."""
-        return precision_at_k(self.predict(X, top_k=1), Y, k=1)
 
     def to_state(self) -> State:
         """Settings, history, and the fitted model as a part; the imputed labels stay behind."""
@@ -158,6 +156,12 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
         eagle = cls(model, **config)
         eagle._set_learned(model, history)
         return eagle
+
+    def __sklearn_tags__(self) -> Any:
+        """Those of the wrapped model."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.model).input_tags
+        return tags
 
     def _impute(
         self, X: Any, vectors: Any, groups: Sparse, group_labels: Sparse, candidates: Candidates
@@ -216,7 +220,3 @@ class Eagle(BaseEstimator):  # type: ignore[misc]
         for name in ("n_labels_", "n_features_in_"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "model_"):
-            raise NotFittedError("this Eagle has not learned anything yet: call fit or load first")

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.errors import ConfigError
+from multitudes.errors import DataError
 from multitudes.groups.candidates import Block, Candidates, checked_candidates
-from multitudes.groups.instance_rows import checked_instances, instance_rows
 from multitudes.groups.within_spread import within_spread
 from multitudes.kernels.groups.embeddings import learn_embeddings
-from multitudes.kernels.rows import ShiftedRows
+from multitudes.kernels.rows import ShiftedRows, SparseRows
+from multitudes.kernels.sparse import measure_rows
 from multitudes.labels.embeddings import weighted_sums
 from multitudes.types import FloatArray, Sparse
-from multitudes.validation import checked_count
+from multitudes.validation import checked_count, checked_features, checked_number
 
 AUTO = "auto"
 MOST_STEPS = 20
@@ -132,11 +132,9 @@ def embedder(
     if isinstance(n_steps, str) and n_steps == AUTO:
         n_steps = automatic_steps(X, groups, candidates) if contrast else MOST_STEPS
     n_steps = checked_count(n_steps, "n_steps (a number or 'auto')", at_least=0)
-    is_number = isinstance(step, (int, float, np.number)) and not isinstance(step, bool)
-    if not is_number or not 0 < step < np.inf:
-        raise ConfigError(f"step must be a number > 0, got {step!r}")
+    step = checked_number(step, "step", above=0)
     rows = instance_rows(X, candidates, contrast=contrast)
-    return Embedder(rows, int(X.shape[1]), n_steps, float(step))
+    return Embedder(rows, int(X.shape[1]), n_steps, step)
 
 
 def automatic_steps(X: Any, groups: Sparse, candidates: Candidates) -> int:
@@ -152,3 +150,61 @@ def automatic_steps(X: Any, groups: Sparse, candidates: Candidates) -> int:
     share = within_spread(X, groups).share
     alike = 0.0 if np.isnan(share) else (1 - share) / ALIKE
     return round(MOST_STEPS * min(max(alike, 0.0), 1.0))
+
+
+def checked_instances(X: Any) -> Any:
+    """X as float32, CSR or dense as it came; NaN, infinities and odd shapes are refused."""
+    is_dense = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
+    if not is_dense:
+        return checked_features(X)
+    dense = np.ascontiguousarray(X, np.float32)
+    if not np.isfinite(dense).all():
+        row, feature = np.argwhere(~np.isfinite(dense))[0]
+        raise DataError(
+            f"X has the value {dense[row, feature]} at row {row}, feature {feature}: replace NaN "
+            "and infinite values before training"
+        )
+    return dense
+
+
+def instance_rows(X: Any, candidates: Candidates, *, contrast: bool) -> ShiftedRows:
+    """What `learn_embeddings` reads.
+
+    Parameters
+    ----------
+    X : CSR or array (n_instances, n_features), as `checked_instances` returns it
+    contrast : bool
+        Take the mean over all groups' members off. A label's mean instance minus that of the
+        groups without the label is the same direction, so this is what the label's groups have
+        more of than the others.
+    """
+    n_instances = X.shape[0]
+    if not contrast:
+        return ShiftedRows(_rows(X), _lengths(X), np.zeros(n_instances, np.float32), 0.0)
+    times = np.bincount(candidates.members, minlength=n_instances).astype(np.float64)
+    mean = (X.T @ times) / max(times.sum(), 1.0)
+    shift = np.asarray(X @ mean.astype(np.float32))
+    square = float(mean @ mean)
+    squares = np.square(_lengths(X), dtype=np.float64) - 2 * shift + square
+    lengths = np.sqrt(np.maximum(squares, 0)).astype(np.float32)
+    return ShiftedRows(_rows(X), lengths, shift, square)
+
+
+def _rows(X: Any) -> SparseRows | FloatArray:
+    is_sparse = sp.issparse(X)
+    if not is_sparse:
+        dense: FloatArray = X
+        return dense
+    columns = X.indices.astype(np.int32, copy=False).view(np.uint32)
+    return SparseRows(X.indptr.astype(np.int64), columns, X.data)
+
+
+def _lengths(X: Any) -> FloatArray:
+    is_sparse = sp.issparse(X)
+    if not is_sparse:
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X)), np.float32)
+    n = X.shape[0]
+    lengths, unused = np.empty(n, np.float32), np.empty(n, np.float32)
+    counts = np.empty(n, np.int64)
+    measure_rows(X.indptr.astype(np.int64), X.data, 0.0, 0, n, lengths, unused, counts)
+    return lengths

@@ -15,7 +15,7 @@ from multitudes.data.groups import memberships, merge_labels, random_groups
 from multitudes.errors import ConfigError, DataError
 from multitudes.features.weighting import normalized
 from multitudes.labels import build_tree
-from multitudes.validation import checked_count, checked_features
+from multitudes.validation import checked_count, checked_features, checked_number
 
 __all__ = ["clustered_groups", "merge_labels", "noisy_groups", "random_groups"]
 
@@ -75,8 +75,7 @@ def noisy_groups(
     random evenly, and it is as sparse. Gaussian noise is dense, and in many dimensions changes
     nothing until it drowns everything.
     """
-    if isinstance(noise, bool) or not isinstance(noise, (int, float)) or not 0 <= noise <= 1:
-        raise ConfigError(f"noise must be a number from 0 to 1, got {noise!r}")
+    noise = checked_number(noise, "noise", at_least=0, at_most=1)
     X = normalized(checked_features(X).copy())
     order = np.random.default_rng(
         checked_count(random_state, "random_state", at_least=0)

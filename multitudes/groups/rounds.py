@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from multitudes.errors import DataError
-from multitudes.groups.assignment import Imputation, Rule, assign
 from multitudes.groups.candidates import Block, Candidates
+from multitudes.groups.imputation import Imputation, Rule, assign
 from multitudes.kernels.groups.assignment import place_scores
-from multitudes.types import FloatArray, IntArray, Sparse
+from multitudes.types import FloatArray, IntArray, ScoresPairs, Sparse
 
 # What a round's scores count for in the next round's mean. Different folds err differently, so a
 # mean is better than the last round alone; but the first rounds know least.
@@ -136,12 +136,12 @@ def cross_fit(model: Any, X: Any, Y: Sparse, pairs: Sparse, folds: IntArray) -> 
     """
     scores = np.full(pairs.nnz, np.nan, np.float32)
     for fold in range(int(folds.max(initial=-1)) + 1):
-        taught = np.flatnonzero((folds != fold) & (folds >= 0))
+        others = np.flatnonzero((folds != fold) & (folds >= 0))
         asked = np.flatnonzero(folds == fold)
-        seen = np.bincount(Y[taught].indices, minlength=Y.shape[1]) > 0
+        seen = np.bincount(Y[others].indices, minlength=Y.shape[1]) > 0
         if not len(asked) or not seen.any():
             continue
-        fitted = clone(model).fit(take(X, taught), Y[taught])
+        fitted = clone(model).fit(take(X, others), Y[others])
         found = pair_scores(fitted, take(X, asked), pairs[asked])
         found.data[~seen[found.indices]] = np.nan
         lengths = np.diff(pairs.indptr)[asked]
@@ -158,7 +158,7 @@ def pair_scores(model: Any, X: Any, pairs: Sparse) -> Sparse:
     A model without `score_pairs` is asked for its best labels; a pair that is not among them
     scores as low as the worst of all that are.
     """
-    if hasattr(model, "score_pairs"):
+    if isinstance(model, ScoresPairs):
         return model.score_pairs(X, pairs)
     found = model.predict(X, top_k=min(LISTED, pairs.shape[1])).to_csr()
     lowest = found.data.min(initial=0.0)

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes.data.dataset import check_groups
-from multitudes.errors import ConfigError, DataError
-from multitudes.validation import checked_features
+from multitudes.errors import DataError
+from multitudes.validation import checked_features, checked_number
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ class WithinSpread:
         noise : float
             sigma_e, the standard deviation of what features do not explain.
         """
-        if isinstance(noise, bool) or not isinstance(noise, (int, float)) or not noise >= 0:
-            raise ConfigError(f"noise must be a number >= 0, got {noise!r}")
+        noise = checked_number(noise, "noise", at_least=0)
         g, between, within = self.group_size, self.sigma_1**2, self.sigma_2**2
         total = between + within
         if not total:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Floats: TypeAlias = npt.NDArray[np.float32]
-Ints: TypeAlias = npt.NDArray[np.int32]
-Longs: TypeAlias = npt.NDArray[np.int64]
+from multitudes.kernels.arrays import Floats, Ints, Longs
 
 
 @njit(cache=True, nogil=True)

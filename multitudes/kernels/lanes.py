@@ -26,8 +26,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.extending import intrinsic, models, overload, register_model
+from numba.core import cgutils, extending
+from numba.core.extending import models, overload, register_model
+
+# A kernel calls an intrinsic without the first argument, which its types do not say.
+intrinsic: Any = extending.intrinsic
 
 LANES = 16
 WIDE = (0,) * LANES
@@ -53,13 +56,13 @@ def _vector(width: int, element: Any = None) -> Any:
 
 
 def _lanes_type(lanes: Any) -> LanesType:
-    """The type that a tuple of lanes, or its absence, asks for."""
+    """Return the type that a tuple of lanes, or its absence, asks for."""
     absent = lanes is None or isinstance(lanes, types.Omitted)
     return LanesType(LANES if absent else lanes.count)
 
 
 def _left_out(lanes: Any) -> Any:
-    """The type of the argument `lanes`, which a call may leave out."""
+    """Return the type of the argument `lanes`, which a call may leave out."""
     return types.Omitted(None) if lanes is None else lanes
 
 
@@ -144,7 +147,7 @@ def splat(typingctx: Any, number: Any, lanes: Any = None) -> Any:
 
 
 def _binary(emit: Any, doc: str) -> Any:
-    """An intrinsic of two lanes and one result."""
+    """Return an intrinsic of two lanes and one result."""
 
     def operation(typingctx: Any, left: Any, right: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -201,7 +204,7 @@ def select(typingctx: Any, mask: Any, yes: Any, no: Any) -> Any:
 
 
 def _comparison(symbol: str, doc: str) -> Any:
-    """An intrinsic that compares two lanes and gives a mask."""
+    """Return an intrinsic that compares two lanes and gives a mask."""
 
     def operation(typingctx: Any, left: Any, right: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -11,21 +11,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.arrays import Bools, Doubles, Floats, Longs
 from multitudes.kernels.compiling import inner
 
 
 @inner
 def _cheapest_chain(
-    gain,  # IN  float32 (n_targets, n_steps): of one instance
-    target,  # IN  the target to place
-    n_steps,  # IN  steps that may be used
-    holder,  # IN  int64 (n_steps,): the target placed at each step, -1 for none
-    target_price,  # IN/OUT float64 (n_targets,)
-    step_price,  # IN/OUT float64 (n_steps,)
-    distance,  # TMP float64 (n_steps,)
-    before,  # OUT int64 (n_steps,): the step before each one on its chain, -1 for the first
-    reached,  # TMP bool (n_steps,)
-):
+    gain: Floats,  # IN (n_targets, n_steps): of one instance
+    target: int,  # IN  the target to place
+    n_steps: int,  # IN  steps that may be used
+    holder: Longs,  # IN (n_steps,): the target placed at each step, -1 for none
+    target_price: Doubles,  # IN/OUT (n_targets,)
+    step_price: Doubles,  # IN/OUT (n_steps,)
+    distance: Doubles,  # TMP (n_steps,)
+    before: Longs,  # OUT (n_steps,): the step before each one on its chain, -1 for the first
+    reached: Bools,  # TMP (n_steps,)
+) -> int:
     """Find the free step that the cheapest chain from `target` ends at, and move the prices."""
     for s in range(n_steps):
         distance[s] = np.inf
@@ -60,11 +61,11 @@ def _cheapest_chain(
 
 @njit(nogil=True, cache=True)
 def match_targets(
-    gain,  # IN  float32 (n_instances, n_targets, n_steps): the larger the better
-    n_targets,  # IN  int64 (n_instances,): the first so many rows count, from 0 to n_steps
-    first_only,  # IN  bool: use as many first steps as an instance has targets, not all
-    steps,  # OUT int64 (n_instances, n_targets): each target's step, -1 behind the last target
-):
+    gain: Floats,  # IN (n_instances, n_targets, n_steps): the larger the better
+    n_targets: Longs,  # IN (n_instances,): how many of the first rows count, from 0 to n_steps
+    first_only: bool,  # IN  bool: use as many first steps as an instance has targets, not all
+    steps: Longs,  # OUT (n_instances, n_targets): each target's step, -1 behind the last target
+) -> None:
     """Give each instance's targets different steps such that the sum of gains is largest.
 
     Where gains are not numbers they still get different steps, whichever.

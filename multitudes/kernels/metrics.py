@@ -5,21 +5,20 @@ Callers validate; kernels trust. Each has a slow twin in `tests/kernels/twins/me
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from numba import njit
+
+from multitudes.kernels.arrays import Array, Doubles, Ints, Longs
 
 
 @njit(cache=True, nogil=True)
 def find_hits(
-    labels: npt.NDArray[np.int32],  # IN  (n, width): label ids best first, -1 where missing
-    indptr: npt.NDArray[np.int64],  # IN  (n + 1,): rows of the truth
-    indices: npt.NDArray[np.int32],  # IN  (n_true,): true labels, each once in a row
-    mark: npt.NDArray[np.int32],  # TMP (n_labels,): zeros
-    hit_row: npt.NDArray[np.int32],  # OUT (n_true,): instance of each hit
-    hit_rank: npt.NDArray[np.int32],  # OUT (n_true,): its rank, 0 is best
+    labels: Ints,  # IN  (n, width): label ids best first, -1 where missing
+    indptr: Longs,  # IN  (n + 1,): rows of the truth
+    indices: Ints,  # IN  (n_true,): true labels, each once in a row
+    mark: Ints,  # TMP (n_labels,): zeros
+    hit_row: Ints,  # OUT (n_true,): instance of each hit
+    hit_rank: Ints,  # OUT (n_true,): its rank, 0 is best
 ) -> int:
     """Write the hits, row by row and best first; return their number.
 
@@ -52,9 +51,9 @@ def find_hits(
 
 @njit(cache=True, nogil=True)
 def count_predicted(
-    labels: npt.NDArray[np.int32],  # IN  (n, width): label ids, -1 where missing
-    section: npt.NDArray[np.int64],  # IN  (width,): which row of `counts` a rank belongs to
-    counts: npt.NDArray[np.int64],  # OUT (n_sections, n_labels): zeros on entry
+    labels: Ints,  # IN  (n, width): label ids, -1 where missing
+    section: Longs,  # IN  (width,): which row of `counts` a rank belongs to
+    counts: Longs,  # OUT (n_sections, n_labels): zeros on entry
 ) -> None:
     """Count how often each label is predicted, by section of the ranking."""
     for i in range(labels.shape[0]):
@@ -65,9 +64,9 @@ def count_predicted(
 
 @njit(cache=True, nogil=True)
 def rank_in_rows(
-    indptr: npt.NDArray[np.int64],  # IN  (n + 1,)
-    weights: npt.NDArray[np.float64],  # IN  (nnz,)
-    ranks: npt.NDArray[np.int32],  # OUT (nnz,): 0 for the largest weight of the row
+    indptr: Longs,  # IN  (n + 1,)
+    weights: Doubles,  # IN  (nnz,)
+    ranks: Ints,  # OUT (nnz,): 0 for the largest weight of the row
 ) -> None:
     """Rank the entries of each row by falling weight; ties go to the earlier entry."""
     for i in range(indptr.shape[0] - 1):
@@ -79,11 +78,11 @@ def rank_in_rows(
 
 @njit(cache=True, nogil=True)
 def best_in_rows(
-    indptr: npt.NDArray[np.int64],  # IN  (n + 1,)
-    indices: npt.NDArray[np.int32],  # IN  (nnz,): label ids
-    scores: npt.NDArray[np.floating[Any]],  # IN  (nnz,): float32 or float64, no NaN
-    best: npt.NDArray[np.floating[Any]],  # TMP (top_k,): like `scores`
-    labels: npt.NDArray[np.int32],  # OUT (n, top_k): -1 on entry; top_k >= 1
+    indptr: Longs,  # IN  (n + 1,)
+    indices: Ints,  # IN  (nnz,): label ids
+    scores: Array,  # IN  (nnz,): float32 or float64, no NaN
+    best: Array,  # TMP (top_k,): like `scores`
+    labels: Ints,  # OUT (n, top_k): -1 on entry; top_k >= 1
 ) -> None:
     """The `top_k` best labels of each row, best first, ties to the smaller label id.
 
@@ -113,8 +112,8 @@ def best_in_rows(
 
 @njit(cache=True, nogil=True)
 def count_draws(
-    draws: npt.NDArray[np.int32],  # IN  (n_draws,): ids in 0..n-1
-    counts: npt.NDArray[np.float64],  # OUT (n,)
+    draws: Ints,  # IN  (n_draws,): ids in 0..n-1
+    counts: Doubles,  # OUT (n,)
 ) -> None:
     """Count how often each id was drawn, as floats that a matrix product can take."""
     counts[:] = 0

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import types
 from numba.extending import overload
 
+from multitudes.kernels.arrays import Floats, Longs, UInts
 from multitudes.kernels.compiling import prefetch
 
 AHEAD = 8  # rows between asking for one and using it
@@ -21,9 +21,9 @@ AHEAD = 8  # rows between asking for one and using it
 class SparseRows(NamedTuple):
     """The three arrays of a CSR matrix."""
 
-    indptr: npt.NDArray[np.int64]
-    indices: npt.NDArray[np.uint32]  # unsigned, or numba would look for negative ones
-    values: npt.NDArray[np.float32]
+    indptr: Longs
+    indices: UInts  # unsigned, or numba would look for negative ones
+    values: Floats
 
 
 class ShiftedRows(NamedTuple):
@@ -41,12 +41,12 @@ class ShiftedRows(NamedTuple):
     """
 
     rows: Any
-    lengths: npt.NDArray[np.float32]
-    shift: npt.NDArray[np.float32]
+    lengths: Floats
+    shift: Floats
     shift_square: float
 
 
-def gather_rows(rows, instances, weights, local_of, total):
+def gather_rows(rows: Any, instances: Any, weights: Any, local_of: Any, total: Any) -> Any:
     """Rows of some instances, close together in memory, and their weighted sum (OUT total).
 
     Returns the rows, the number that each has there, and how many features they have. Features are
@@ -55,21 +55,21 @@ def gather_rows(rows, instances, weights, local_of, total):
     """
 
 
-def n_stored(rows, instances):
+def n_stored(rows: Any, instances: Any) -> Any:
     """How many values the rows of some instances have; 0 if they need no gathering."""
 
 
-def add_row(rows, i, weight, total):
+def add_row(rows: Any, i: Any, weight: Any, total: Any) -> None:
     """Add row i, times a float32 weight, to total, float32 (n_features,)."""
 
 
-def dot_row(rows, i, total):
+def dot_row(rows: Any, i: Any, total: Any) -> Any:
     """Row i times total, in the order of its features."""
 
 
 @overload(gather_rows)
-def _gather_rows(rows, instances, weights, local_of, total) -> Any:
-    def sparse(rows, instances, weights, local_of, total):
+def _gather_rows(rows: Any, instances: Any, weights: Any, local_of: Any, total: Any) -> Any:
+    def sparse(rows: Any, instances: Any, weights: Any, local_of: Any, total: Any) -> Any:
         n = instances.size
         numbers = np.empty(n, np.int32)
         indptr = np.empty(n + 1, np.int64)
@@ -107,7 +107,7 @@ def _gather_rows(rows, instances, weights, local_of, total) -> Any:
             local_of[feature_of[f]] = 0
         return SparseRows(indptr, indices, values), numbers, np.int64(n_local)
 
-    def dense(rows, instances, weights, local_of, total):
+    def dense(rows: Any, instances: Any, weights: Any, local_of: Any, total: Any) -> Any:
         for s in range(instances.size):
             for k in range(rows.shape[1]):
                 total[k] += weights[s] * rows[instances[s], k]
@@ -117,26 +117,26 @@ def _gather_rows(rows, instances, weights, local_of, total) -> Any:
 
 
 @overload(n_stored)
-def _n_stored(rows, instances) -> Any:
-    def sparse(rows, instances):
+def _n_stored(rows: Any, instances: Any) -> Any:
+    def sparse(rows: Any, instances: Any) -> Any:
         total = 0
         for i in instances:
             total += rows.indptr[i + 1] - rows.indptr[i]
         return total
 
-    def dense(rows, instances):
+    def dense(rows: Any, instances: Any) -> Any:
         return 0
 
     return sparse if isinstance(rows, types.BaseTuple) else dense
 
 
 @overload(add_row)
-def _add_row(rows, i, weight, total) -> Any:
-    def sparse(rows, i, weight, total):
+def _add_row(rows: Any, i: Any, weight: Any, total: Any) -> Any:
+    def sparse(rows: Any, i: Any, weight: Any, total: Any) -> Any:
         for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
             total[rows.indices[k]] += weight * rows.values[k]
 
-    def dense(rows, i, weight, total):
+    def dense(rows: Any, i: Any, weight: Any, total: Any) -> Any:
         for k in range(rows.shape[1]):
             total[k] += weight * rows[i, k]
 
@@ -144,14 +144,14 @@ def _add_row(rows, i, weight, total) -> Any:
 
 
 @overload(dot_row)
-def _dot_row(rows, i, total) -> Any:
-    def sparse(rows, i, total):
+def _dot_row(rows: Any, i: Any, total: Any) -> Any:
+    def sparse(rows: Any, i: Any, total: Any) -> Any:
         product = np.float32(0)
         for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
             product += rows.values[k] * total[rows.indices[k]]
         return product
 
-    def dense(rows, i, total):
+    def dense(rows: Any, i: Any, total: Any) -> Any:
         product = np.float32(0)
         for k in range(rows.shape[1]):
             product += rows[i, k] * total[k]

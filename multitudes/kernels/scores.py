@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.arrays import Bools, Doubles, Floats, Ints, Longs
 from multitudes.kernels.search.beam_search import insert
 
 
 @njit(nogil=True, cache=True)
 def average_lists(
-    labels,  # IN int32 (n, n_models * width): -1 where there is none
-    scores,  # IN float32 (n, n_models * width)
-    n_models,  # IN
-    place,  # TMP int32 (n_labels,): all -1, and -1 again afterwards
-    out_labels,  # OUT int32 (n, top_k): -1 where there are no more
-    out_scores,  # OUT float32 (n, top_k): -inf beside -1
-):
+    labels: Ints,  # IN (n, n_models * width): -1 where there is none
+    scores: Floats,  # IN (n, n_models * width)
+    n_models: int,  # IN
+    place: Ints,  # TMP (n_labels,): all -1, and -1 again afterwards
+    out_labels: Ints,  # OUT (n, top_k): -1 where there are no more
+    out_scores: Floats,  # OUT (n, top_k): -inf beside -1
+) -> None:
     """Rank labels by their mean score; a model that does not list a label gives it 0."""
     width = labels.shape[1]
     found = np.empty(width, np.int32)
@@ -45,14 +46,14 @@ def average_lists(
 
 @njit(nogil=True, cache=True)
 def best_sizes(
-    probabilities,  # IN float64 (n, width): falling in a row; 0 where there is no label
-    inverse,  # IN float64 (2 * width + 1,): at a >= 1, E[1 / (a + number of unlisted labels)]
-    empty,  # IN float: what F1 is worth when both sets are empty, times P(none is unlisted)
-    among,  # TMP float64 (width + 1, width + 1)
-    rest,  # TMP float64 (2 * width + 1,)
-    sizes,  # OUT int64 (n,): how many of the first labels to take
-    values,  # OUT float64 (n,): the expected F1 of taking them
-):
+    probabilities: Doubles,  # IN (n, width): falling in a row; 0 where there is no label
+    inverse: Doubles,  # IN (2 * width + 1,): at a >= 1, E[1 / (a + number of unlisted labels)]
+    empty: float,  # IN float: what F1 is worth when both sets are empty, times P(none is unlisted)
+    among: Doubles,  # TMP (width + 1, width + 1)
+    rest: Doubles,  # TMP (2 * width + 1,)
+    sizes: Longs,  # OUT (n,): how many of the first labels to take
+    values: Doubles,  # OUT (n,): the expected F1 of taking them
+) -> None:
     """The number of labels with the largest expected F1, labels being independent.
 
     The best set of a size is that of the likeliest labels. With k labels taken, h of them true
@@ -93,17 +94,17 @@ def best_sizes(
 
 @njit(nogil=True, cache=True)
 def cut_labels(
-    starts,  # IN int64 (n_labels + 1,): pairs of each label
-    rows,  # IN int64 (n_pairs,): instance of a pair
-    is_true,  # IN bool (n_pairs,)
-    scores,  # IN float64 (n_pairs,): falling within a label
-    n_true,  # IN int64 (n,): true labels of each instance
-    price,  # IN float: micro: what a taken label costs, in units of half a hit; example: < 0
-    first_cuts,  # IN int64 (n_labels,): cuts that win among equals
-    n_taken,  # IN, OUT int64 (n,): labels taken of each instance under `cuts`
-    n_hits,  # IN, OUT int64 (n,): how many of them are true
-    cuts,  # IN, OUT int64 (n_labels,): how many pairs of a label are taken
-):
+    starts: Longs,  # IN (n_labels + 1,): pairs of each label
+    rows: Longs,  # IN (n_pairs,): instance of a pair
+    is_true: Bools,  # IN (n_pairs,)
+    scores: Doubles,  # IN (n_pairs,): falling within a label
+    n_true: Longs,  # IN (n,): true labels of each instance
+    price: float,  # IN float: micro: what a taken label costs, in units of half a hit; example: < 0
+    first_cuts: Longs,  # IN (n_labels,): cuts that win among equals
+    n_taken: Longs,  # IN, OUT (n,): labels taken of each instance under `cuts`
+    n_hits: Longs,  # IN, OUT (n,): how many of them are true
+    cuts: Longs,  # IN, OUT (n_labels,): how many pairs of a label are taken
+) -> None:
     """Give each label in turn the cut that is best while the other labels stay.
 
     The gain of a pair is 2 * is_true - price (Dinkelbach's form of micro-F1), or where price < 0

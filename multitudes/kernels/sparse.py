@@ -6,15 +6,10 @@ smallest types. Unit rows come without the values too small to matter.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Floats: TypeAlias = npt.NDArray[np.float32]
-Columns: TypeAlias = npt.NDArray[np.uint32]
-Offsets: TypeAlias = npt.NDArray[np.int64]
+from multitudes.kernels.arrays import Array, Floats, Ints, Longs, UInts
 
 # A row is thinned only if what stays holds this part of its squared length.
 ENOUGH = 0.9
@@ -22,13 +17,13 @@ ENOUGH = 0.9
 
 @njit(nogil=True, cache=True)
 def transpose(
-    indptr,  # IN int32 or int64 (n_rows + 1,)
-    indices,  # IN whole numbers (nnz,)
-    values,  # IN (nnz,), or (0,) for a pattern
-    out_indptr,  # OUT int64 (n_columns + 1,)
-    out_indices,  # OUT int32 (nnz,): rows, ascending within a column
-    out_values,  # OUT (nnz,), or (0,) where values is
-):
+    indptr: Array,  # IN int32 or int64 (n_rows + 1,)
+    indices: Array,  # IN whole numbers (nnz,)
+    values: Array,  # IN (nnz,), or (0,) for a pattern
+    out_indptr: Longs,  # OUT (n_columns + 1,)
+    out_indices: Ints,  # OUT (nnz,): rows, ascending within a column
+    out_values: Array,  # OUT (nnz,), or (0,) where values is
+) -> None:
     """Write a CSR matrix as CSC, which is the CSR of its transpose."""
     for c in range(out_indptr.size):
         out_indptr[c] = 0
@@ -47,18 +42,13 @@ def transpose(
 
 
 def transposed(
-    indptr: npt.NDArray[Any],
-    indices: npt.NDArray[Any],
-    values: npt.NDArray[Any] | None,
-    n_columns: int,
+    indptr: Array, indices: Array, values: Array | None, n_columns: int,
     dtype: type[np.generic] | None,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
-    """(indptr, indices, values) of the transpose; values of a type, or none where dtype is None."""
+) -> tuple[Longs, Ints, Array]:  # fmt: skip
+    """Return (indptr, indices, values) of the transpose; no values if dtype is None."""
     out_indptr = np.empty(n_columns + 1, np.int64)
     out_indices = np.empty(len(indices), np.int32)
-    out_values: npt.NDArray[Any] = np.empty(
-        0 if dtype is None else len(indices), dtype or np.float32
-    )
+    out_values: Array = np.empty(0 if dtype is None else len(indices), dtype or np.float32)
     if dtype is None:
         values = out_values
     transpose(indptr, indices, values, out_indptr, out_indices, out_values)
@@ -67,14 +57,14 @@ def transposed(
 
 @njit(cache=True, nogil=True)
 def measure_rows(
-    indptr: Offsets,  # IN  (n_rows + 1,)
+    indptr: Longs,  # IN  (n_rows + 1,)
     values: Floats,  # IN  (nnz,)
     min_weight: float,  # values below this part of their row's length are to go
     start: int,  # the first row to look at
     stop: int,  # past the last one
     lengths: Floats,  # OUT (n_rows,)
     smallest: Floats,  # OUT (n_rows,): the smallest value of the row that stays
-    counts: Offsets,  # OUT (n_rows,): how many stay
+    counts: Longs,  # OUT (n_rows,): how many stay
 ) -> None:
     """Each row's length, and what stays of it; a row of many small values stays whole."""
     for r in range(start, stop):
@@ -95,15 +85,15 @@ def measure_rows(
 
 @njit(cache=True, nogil=True)
 def copy_rows(
-    indptr: Offsets,  # IN  (n_rows + 1,)
-    indices: Columns,  # IN  (nnz,)
+    indptr: Longs,  # IN  (n_rows + 1,)
+    indices: UInts,  # IN  (nnz,)
     values: Floats,  # IN  (nnz,)
     lengths: Floats,  # IN  (n_rows,)
     smallest: Floats,  # IN  (n_rows,)
     start: int,  # the first row to copy
     stop: int,  # past the last one
-    out_indptr: Offsets,  # IN  (n_rows + 1,)
-    out_indices: Columns,  # OUT
+    out_indptr: Longs,  # IN  (n_rows + 1,)
+    out_indices: UInts,  # OUT
     out_values: Floats,  # OUT
 ) -> None:
     """Copy what stays of each row, divided by the row's length."""

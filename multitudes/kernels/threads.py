@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 def resolve_threads(n_jobs: int | None) -> int:
-    """The number of threads for a setting `n_jobs`: None and -1 are all cores of this process."""
+    """Return the number of threads for `n_jobs`: None and -1 are all cores of this process."""
     if n_jobs is None or n_jobs == -1:
         return available_cores()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
@@ -33,7 +33,7 @@ def resolve_threads(n_jobs: int | None) -> int:
 
 
 def available_cores() -> int:
-    """Cores this process may run on: the affinity mask where the system has one."""
+    """Return the cores this process may run on: the affinity mask if the system has one."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -50,7 +50,7 @@ class ThreadTeam:
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """``[function(item) for item in items]``; put the longest items first."""
+        """Return ``[function(item) for item in items]``; put the longest items first."""
         items = list(items)
         if self._pool is None or len(items) < 2:
             return [function(item) for item in items]
@@ -76,7 +76,7 @@ class BufferPool:
 
     @contextmanager
     def lend(self, key: object, make: Callable[[], Result]) -> Iterator[Result]:
-        """A buffer of a kind for the time of a ``with``; made where none is free."""
+        """Lend a buffer of a kind for the time of a ``with``; make one if none is free."""
         free = self._free.setdefault(key, [])
         try:
             buffer: Result = free.pop()
@@ -98,7 +98,7 @@ class ThreadBuffers:
         self._local = threading.local()
 
     def get(self, name: str, make: Callable[[], Result]) -> Result:
-        """The calling thread's buffer of a name, made on first use."""
+        """Return the calling thread's buffer of a name, made on first use."""
         if not hasattr(self._local, name):
             setattr(self._local, name, make())
         buffer: Result = getattr(self._local, name)

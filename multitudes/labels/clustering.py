@@ -112,7 +112,7 @@ def _offsets(arities: tuple[int, ...], leaf_offsets: IntArray) -> tuple[IntArray
 
 
 def _label_rows(embeddings: Any, min_weight: float, team: ThreadTeam) -> LabelRows:
-    """The embeddings as the kernels want them: checked, float32, rows of unit length or zero."""
+    """Return the embeddings as kernels want them: checked, float32, unit rows or zero."""
     if len(getattr(embeddings, "shape", ())) != 2 or embeddings.shape[0] < 1:
         raise DataError(
             "label_embeddings must be a (n_labels, n_features) matrix with at least one row, "

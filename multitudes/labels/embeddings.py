@@ -95,7 +95,7 @@ def pii(Y: Sparse) -> sp.csr_array[Any]:
 
 
 def from_texts(label_texts: Sequence[str], features: Transformer) -> Any:
-    """A label is the features of its own text, e.g. its title; rows L2-normalized.
+    """Embed each label as the features of its own text, e.g. its title; rows L2-normalized.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def _entries(content: Any, where: str) -> list[tuple[str, Any]]:
 
 
 def _checked_parents(parents: npt.NDArray[np.integer], n_labels: int) -> IntArray:
-    """The parents as int64, after checking shape, range and that every way up ends."""
+    """Return the parents as int64, after checking shape, range and that every way up ends."""
     if parents.ndim != 1 or not np.issubdtype(parents.dtype, np.integer):
         raise DataError(
             f"parents must be a one-dimensional integer array, got {parents.dtype} "
@@ -119,7 +119,7 @@ def _levels(root: Cluster) -> Levels:
 
 
 def _children(cluster: Cluster) -> list[Cluster]:
-    """The clusters one level down; a leaf stands in for itself (padding)."""
+    """Return the clusters one level down; a leaf stands in for itself (padding)."""
     if not cluster.clusters:
         return [cluster]
     return ([Cluster(labels=cluster.labels)] if cluster.labels else []) + cluster.clusters

@@ -149,7 +149,7 @@ def _check_lengths(lengths: FloatArray) -> None:
 
 
 def _spans(n: int, n_chunks: int) -> list[tuple[int, int]]:
-    """The range of n cut into chunks of about one size: (start, stop) of each."""
+    """Return the range of n cut into chunks of about one size: (start, stop) of each."""
     bounds = np.linspace(0, n, n_chunks + 1).astype(int).tolist()
     return list(itertools.pairwise(bounds))
 
@@ -187,7 +187,7 @@ def split_large(
 def _sample_direction(
     rows: LabelRows, node: IntArray, members: LabelArray, max_iterations: int
 ) -> FloatArray:
-    """The direction that separates the two sides of every so many-th row."""
+    """Return the direction that separates the two sides of a sample, every n-th row."""
     n = len(members)
     step = int(rows.sizes[members].sum()) // SAMPLE + 1
     sample = members[:: max(1, min(step, n // FEWEST_SAMPLED))].copy()

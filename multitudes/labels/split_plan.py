@@ -64,12 +64,12 @@ class SplitPlan:
     leaf_offsets: IntArray
 
     def children(self, node: int) -> list[int]:
-        """The nodes below a node that are themselves split."""
+        """Return the nodes below a node that are themselves split."""
         left, leaves = int(self.left_leaves[node]), int(self.n_leaves[node])
         return [node + 1] * (left > 1) + [node + left] * (leaves - left > 1)
 
     def subtree(self, node: int) -> IntArray:
-        """The rows of `nodes` from a node down, itself first."""
+        """Return the rows of `nodes` from a node down, itself first."""
         return self.nodes[node : node + int(self.n_leaves[node]) - 1]
 
 

@@ -55,12 +55,12 @@ class LabelTree:
 
     @classmethod
     def flat(cls, n_labels: int) -> Self:
-        """The tree of one cluster: the root is the only leaf and holds every label."""
+        """Return the tree of one cluster: the root is the only leaf and holds every label."""
         return cls((np.array([0, n_labels]),), np.arange(n_labels, dtype=np.int32), n_labels)
 
     @classmethod
     def from_leaves(cls, leaves: Sequence[npt.ArrayLike], *, n_labels: int | None = None) -> Self:
-        """A root over the given leaves, each a sequence of label ids in any order."""
+        """Return a root over the given leaves, each a sequence of label ids in any order."""
         contents = [np.sort(np.asarray(leaf, dtype=np.int64).ravel()) for leaf in leaves]
         sizes = [len(leaf) for leaf in contents]
         slots = np.concatenate(contents) if contents else np.zeros(0, np.int64)
@@ -77,7 +77,7 @@ class LabelTree:
         *,
         n_labels: int | None = None,
     ) -> Self:
-        """The tree of a hierarchy that already exists, of any and uneven depth.
+        """Return the tree of a hierarchy that already exists, of any and uneven depth.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class LabelTree:
         return cls(offsets, slots.astype(np.int32), n_labels)
 
     def with_leaves(self, assignment: Sparse) -> LabelTree:
-        """The same clusters with other contents of the leaves.
+        """Return the same clusters with other contents of the leaves.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class LabelTree:
         return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
 
     def cluster_of_slot(self, level: int) -> IntArray:
-        """The cluster of `level` above each slot, int64 (n_slots,)."""
+        """Return the cluster of `level` above each slot, int64 (n_slots,)."""
         clusters = np.arange(self.n_clusters(level), dtype=np.int64)
         for upper in range(level, self.depth):
             clusters = np.repeat(clusters, np.diff(self.offsets[upper]))
@@ -175,14 +175,14 @@ class LabelTree:
         return indptr, np.argsort(self.slot_labels, kind="stable").astype(np.int64)
 
     def leaf_of_label(self) -> IntArray:
-        """The one leaf of each label, int64 (n_labels,); an error where labels overlap."""
+        """Return the one leaf of each label, int64 (n_labels,); an error where labels overlap."""
         self.validate(max_overlap=1)
         leaves = np.empty(self.n_labels, np.int64)
         leaves[self.slot_labels] = self.parents(self.depth - 1)
         return leaves
 
     def labels_of_leaf(self, leaf: int) -> LabelArray:
-        """The labels of a leaf, ascending."""
+        """Return the labels of a leaf, ascending."""
         return self.slot_labels[self.offsets[-1][leaf] : self.offsets[-1][leaf + 1]]
 
     def render(
@@ -307,14 +307,14 @@ class LabelTree:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """The tree again, checked."""
+        """Return the tree again, checked."""
         depth = int(state.config["depth"])
         offsets = tuple(state.arrays[f"offsets_{level}"] for level in range(depth))
         return cls(offsets, state.arrays["slot_labels"], int(state.config["n_labels"]))
 
 
 def _frozen(values: npt.ArrayLike, dtype: type[np.generic]) -> npt.NDArray[Any]:
-    """A read-only view in the tree's dtype; the caller's own array stays writable."""
+    """Return a read-only view in the tree's dtype; the caller's own array stays writable."""
     given = np.asarray(values)
     if given.size and not np.issubdtype(given.dtype, np.integer):
         raise DataError(f"a LabelTree is made of integer ids, got an array of {given.dtype}")

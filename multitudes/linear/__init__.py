@@ -2,7 +2,7 @@
 
 from multitudes.linear.one_vs_all import OneVsAll
 from multitudes.linear.parabel import Parabel
-from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.xr_linear import XRLinear
 
 __all__ = ["OneVsAll", "Parabel", "SolverConfig", "XRLinear"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +16,16 @@ from multitudes.linear.scoring import Scoring
 from multitudes.types import Sparse
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     """One level of the path from the root to a label.
 
     Parameters
     ----------
+    tree : int
+        Which tree of an ensemble; 0 for a model of one.
     level : int
+        0 is the root; the last level ranks the labels of one leaf.
     cluster : int
         The cluster whose ranker decided.
     child : int
@@ -33,8 +38,11 @@ class Step:
     margin : float
     score : float
         What the scoring rule makes of the margin.
+    names : tuple of str, optional
+        The name of each of `features`, e.g. a word.
     """
 
+    tree: int
     level: int
     cluster: int
     child: int
@@ -43,31 +51,76 @@ class Step:
     bias: float
     margin: float
     score: float
+    names: tuple[str, ...] | None = None
+
+    @property
+    def words(self) -> tuple[tuple[str, float], ...]:
+        """(name, contribution) of each feature; one without a name is "feature 7"."""
+        names = self.names or [f"feature {feature}" for feature in self.features.tolist()]
+        return tuple(zip(names, self.contributions.tolist(), strict=True))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explanation:
-    """The path to a label and its score: the product of the steps' scores (raw ones: the sum)."""
+    """The path to a label, or one per tree of an ensemble, and the score it comes to.
 
-    label: int
+    Parameters
+    ----------
+    label : int or str
+        Its id, or its name.
+    score : float
+        The product of the steps' scores (raw ones: the sum); the mean over the trees.
+    steps : tuple of Step
+        From the root to the label, tree by tree.
+    """
+
+    label: int | str
     score: float
     steps: tuple[Step, ...]
 
-    def table(self, feature_names: Sequence[str] | None = None, *, top: int = 8) -> str:
+    @classmethod
+    def of_trees(cls, explanations: Sequence[Explanation]) -> Explanation:
+        """Join the explanations of the trees of an ensemble, whose scores are averaged."""
+        steps = [
+            dataclasses.replace(step, tree=number)
+            for number, explanation in enumerate(explanations)
+            for step in explanation.steps
+        ]
+        score = sum(explanation.score for explanation in explanations) / len(explanations)
+        return cls(explanations[0].label, score, tuple(steps))
+
+    def named(self, label: str | None, feature_names: Sequence[str] | None = None) -> Explanation:
+        """The same with names: of the label, and of all features of the model; None keeps ids."""
+        steps = self.steps
+        if feature_names is not None:
+            steps = tuple(
+                dataclasses.replace(step, names=tuple(feature_names[f] for f in step.features))
+                for step in steps
+            )
+        return Explanation(self.label if label is None else label, self.score, steps)
+
+    def table(self, *, top: int = 8) -> str:
         """A line per level with its `top` strongest features."""
-        lines = [f"label {self.label}: score {self.score:.4f}"]
+        name = self.label if isinstance(self.label, str) else f"label {self.label}"
+        lines = [f"{name}: score {self.score:.4f}"]
+        several = any(step.tree for step in self.steps)
         for step in self.steps:
-            parts = [
-                f"{f if feature_names is None else feature_names[f]} {value:+.2f}"
-                for f, value in zip(step.features[:top], step.contributions[:top], strict=True)
-            ]
-            rest = step.contributions[top:].sum()
-            parts += [f"{len(step.features) - top} others {rest:+.2f}"] * (len(step.features) > top)
+            words = step.words
+            parts = [f"{word} {value:+.2f}" for word, value in words[:top]]
+            if len(words) > top:
+                parts.append(f"{len(words) - top} others {step.contributions[top:].sum():+.2f}")
+            parts.append(f"bias {step.bias:+.2f}")
+            place = f"tree {step.tree}, " * several + f"level {step.level}"
             lines.append(
-                f"  level {step.level}: score {step.score:.4f}, margin {step.margin:+.2f} "
-                f"= {', '.join([*parts, f'bias {step.bias:+.2f}'])}"
+                f"  {place}: score {step.score:.4f}, margin {step.margin:+.2f} = {', '.join(parts)}"
             )
         return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON: label, score, and (word, contribution) pairs step by step."""
+        kept = ("tree", "level", "words", "bias", "margin", "score")
+        steps = [{name: getattr(step, name) for name in kept} for step in self.steps]
+        return {"label": self.label, "score": self.score, "steps": steps}
 
 
 def explain(
@@ -120,6 +173,7 @@ def one_step(
     margin = float(contributions.sum()) + bias
     is_label = level == tree.depth - 1
     return Step(
+        0,
         level,
         cluster,
         int(tree.slot_labels[child]) if is_label else child,

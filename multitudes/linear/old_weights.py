@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.linear.level_weights import Chunk, ends, join_parts
-from multitudes.linear.solver_config import SolverConfig
-from multitudes.linear.tasks import Task
+from multitudes.linear.tasks import SolverConfig, Task
 from multitudes.types import FloatArray, IntArray
 
 # Share of the old instances that are on the sloping side of the loss and so have a say.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from multitudes.labels import LabelTree
-from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
 from multitudes.types import Sparse
 
@@ -21,7 +21,7 @@ class OneVsAll(TreeEstimator):
     ----------
     score_function : str
         'l3-hinge' (or l1, l2, ...), 'sigmoid', 'log-sigmoid' or 'raw'.
-    solver : SolverConfig, optional
+    solver : SolverConfig
         How rankers are trained.
     weights : str
         'float16', 'float32' or 'int8': how weights are kept, in memory and on disk.
@@ -32,6 +32,11 @@ class OneVsAll(TreeEstimator):
         All cores by default.
     verbose : bool
         Show progress on stderr.
+
+    Attributes
+    ----------
+    tree_, levels_, n_labels_, n_features_in_, feature_names_in_
+        As of `XRLinear`.
 
     References
     ----------
@@ -44,8 +49,9 @@ class OneVsAll(TreeEstimator):
 
     def __init__(
         self,
+        *,
         score_function: str = "l3-hinge",
-        solver: SolverConfig | None = None,
+        solver: SolverConfig = SolverConfig(),
         weights: str = "float16",
         checkpoint: str | Path | None = None,
         random_state: int = 0,

@@ -7,24 +7,22 @@ from typing import Any, Self
 
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 
-from multitudes.errors import ConfigError, NotFittedError
+from multitudes.errors import ConfigError
+from multitudes.estimator import Estimator
 from multitudes.labels import pifa
 from multitudes.linear.checkpoint import NOT_IN_RESULT, Checkpoint, fingerprint
 from multitudes.linear.explanation import Explanation
-from multitudes.linear.pair_scores import mean_of_logs
-from multitudes.linear.scoring import scoring
-from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.scoring import mean_of_logs, scoring
+from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.xr_linear import XRLinear
-from multitudes.metrics import precision_at_k
 from multitudes.scores.ensemble import CANDIDATES, average
 from multitudes.store import State
 from multitudes.types import Predictions, Sparse
 from multitudes.validation import checked_count, checked_features, checked_labels
 
 
-class Parabel(BaseEstimator):  # type: ignore[misc]
+class Parabel(Estimator):
     """Binary trees from different starts, whose scores are averaged.
 
     Parameters
@@ -39,7 +37,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         Clusters kept per level when predicting.
     score_function : str
         'l3-hinge' (or l1, l2, ...) or 'sigmoid'; raw margins cannot be averaged.
-    solver : SolverConfig, optional
+    solver : SolverConfig
         How rankers are trained.
     weights : str
         'float16', 'float32' or 'int8': how weights are kept, in memory and on disk.
@@ -55,20 +53,25 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     trees_ : list of XRLinear
+    n_labels_, n_features_in_, feature_names_in_
+        As of `XRLinear`.
 
     References
     ----------
     Prabhu, Kag, Harsola, Agrawal and Varma, Parabel, WWW 2018.
     """
 
+    fitted_attribute = "trees_"
+
     def __init__(
         self,
+        *,
         n_trees: int = 3,
         branching: int = 2,
         max_leaf_size: int = 100,
         beam_width: int = 10,
         score_function: str = "l3-hinge",
-        solver: SolverConfig | None = None,
+        solver: SolverConfig = SolverConfig(),
         weights: str = "float16",
         checkpoint: str | Path | None = None,
         random_state: int = 0,
@@ -87,15 +90,15 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, Y: Sparse, *, label_embeddings: Any = None) -> Self:
+    def fit(self, X: Any, y: Sparse, *, label_embeddings: Any = None) -> Self:
         """Train every tree; parameters as in `XRLinear.fit`."""
         checked_count(self.n_trees, "n_trees")
         if not scoring(self.score_function).exponentiate:
             raise ConfigError(
                 f"score_function {self.score_function!r} cannot be averaged: use a hinge or sigmoid"
             )
-        X = checked_features(X)
-        Y = checked_labels(Y, n_instances=X.shape[0])
+        given, X = X, checked_features(X)
+        Y = checked_labels(y, n_instances=X.shape[0])
         if label_embeddings is None:
             label_embeddings = pifa(X, Y, n_jobs=self.n_jobs)
         checkpoint = self._checkpoint(X, Y, label_embeddings)
@@ -106,6 +109,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
                 tree.fit(X, Y, label_embeddings=label_embeddings)
                 checkpoint.keep(stage, tree)
         self._set_learned(trees)
+        self._note_feature_names(given)
         checkpoint.clear()
         return self
 
@@ -121,7 +125,7 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
         """The best labels of each instance; parameters as in `XRLinear.predict`."""
         self._check_fitted()
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
-        X = checked_features(X, n_features=self.n_features_in_)
+        X = self._known_features(X)
         width = max(top_k, CANDIDATES)
         found = [
             tree.predict(X, top_k=width, beam_width=beam_width, labels=labels)
@@ -132,30 +136,29 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
     def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
         """Scores of given pairs, in logarithms; see `XRLinear.score_pairs`."""
         self._check_fitted()
-        X = checked_features(X, n_features=self.n_features_in_)
+        X = self._known_features(X)
         return mean_of_logs([tree.score_pairs(X, pairs) for tree in self.trees_])
 
-    def score(self, X: Any, Y: Sparse) -> float:
-        """Precision at 1 on (X, Y): what GridSearchCV takes where it is told nothing else."""
-        return precision_at_k(self.predict(X, top_k=1), Y, k=1)
-
-    def explain(self, x: Any, label: int) -> list[Explanation]:
-        """Why a label got its score in each tree; see `XRLinear.explain`."""
+    def explain(self, x: Any, label: int) -> Explanation:
+        """Why a label got its score, tree by tree; see `XRLinear.explain`."""
         self._check_fitted()
-        return [tree.explain(x, label) for tree in self.trees_]
+        x = self._known_features(x, name="x")
+        return Explanation.of_trees([tree.explain(x, label) for tree in self.trees_])
 
-    def partial_fit(self, X: Any, Y: Sparse) -> Self:
+    def partial_fit(self, X: Any, y: Sparse) -> Self:
         """Learn from further instances; see `XRLinear.partial_fit`."""
         if not hasattr(self, "trees_"):
-            return self.fit(X, Y)
-        self._set_learned([tree.partial_fit(X, Y) for tree in self.trees_])
+            return self.fit(X, y)
+        X = self._known_features(X)
+        self._set_learned([tree.partial_fit(X, y) for tree in self.trees_])
         return self
 
-    def add_labels(self, X: Any, Y: Sparse, *, label_features: Any = None) -> Self:
+    def add_labels(self, X: Any, y: Sparse, *, label_features: Any = None) -> Self:
         """Add labels to every tree; see `XRLinear.add_labels`."""
         self._check_fitted()
+        X = self._known_features(X)
         self._set_learned(
-            [tree.add_labels(X, Y, label_features=label_features) for tree in self.trees_]
+            [tree.add_labels(X, y, label_features=label_features) for tree in self.trees_]
         )
         return self
 
@@ -210,9 +213,3 @@ class Parabel(BaseEstimator):  # type: ignore[misc]
     def _set_learned(self, trees: list[XRLinear]) -> None:
         self.trees_ = trees
         self.n_features_in_, self.n_labels_ = trees[0].n_features_in_, trees[0].n_labels_
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "trees_"):
-            raise NotFittedError(
-                "this Parabel has not learned anything yet: call fit or load first"
-            )

@@ -1,20 +1,22 @@
-"""The trained tree, laid out for beam search."""
+"""The trained tree, laid out for beam search; several leaves of one label count once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from multitudes.errors import ConfigError
 from multitudes.kernels.lanes import LANES
 from multitudes.kernels.search.beam_search import SearchArrays, search_block
 from multitudes.kernels.search.index import fill_chunks, measure_chunks
-from multitudes.kernels.threads import ThreadBuffers, ThreadTeam, resolve_threads
+from multitudes.kernels.search.overlap_search import MAX, MEAN, SUM, rank_overlapping
+from multitudes.kernels.threads import BufferPool, ThreadBuffers, ThreadTeam, resolve_threads
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights, ends
-from multitudes.linear.overlap import OverlapSearch
 from multitudes.linear.scoring import Scoring
 from multitudes.types import FloatArray, LabelArray
 from multitudes.validation import checked_label_ids
@@ -25,7 +27,7 @@ BLOCK = 16_384
 
 
 class SearchIndex:
-    """Weights of the levels of a tree, expanded for speed.
+    """Weights of the levels of a tree, expanded for speed on first use.
 
     Parameters
     ----------
@@ -36,11 +38,19 @@ class SearchIndex:
     """
 
     def __init__(self, tree: LabelTree, levels: Sequence[LevelWeights], n_features: int) -> None:
-        self.n_features = n_features
-        self.arrays = build_arrays(tree, levels, n_features)
-        overlaps = len(levels) == tree.depth and tree.n_slots > tree.n_labels
-        self.overlap = OverlapSearch(tree) if overlaps else None
+        self.tree, self.levels, self.n_features = tree, levels, n_features
         self._buffers = ThreadBuffers()
+
+    @cached_property
+    def arrays(self) -> SearchArrays:
+        """What the kernels read."""
+        return build_arrays(self.tree, self.levels, self.n_features)
+
+    @cached_property
+    def overlap(self) -> OverlapSearch | None:
+        """The search for labels with several leaves, if there are any."""
+        overlaps = len(self.levels) == self.tree.depth and self.tree.n_slots > self.tree.n_labels
+        return OverlapSearch(self.tree) if overlaps else None
 
     @property
     def nbytes(self) -> int:
@@ -102,11 +112,11 @@ class SearchIndex:
         scores[labels < 0] = -np.inf
         return labels, scores
 
-    def allow(self, tree: LabelTree, labels: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    def allow(self, labels: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """The `block_mask` under which only the given labels are found."""
-        kept = np.zeros(tree.n_labels, bool)
-        kept[checked_label_ids(labels, tree.n_labels)] = True
-        return np.concatenate(masks_by_level(tree, kept[tree.slot_labels]))
+        kept = np.zeros(self.tree.n_labels, bool)
+        kept[checked_label_ids(labels, self.tree.n_labels)] = True
+        return np.concatenate(masks_by_level(self.tree, kept[self.tree.slot_labels]))
 
     def _row_of(self) -> npt.NDArray[np.int32]:
         """The calling thread's map from feature to the row of some chunk, -1 where none was met."""
@@ -214,3 +224,81 @@ def block_masks(
     masks = np.zeros(int(n_blocks.sum()), np.int32)
     np.bitwise_or.at(masks, block[children], (1 << (place % LANES))[children].astype(np.int32))
     return masks
+
+
+MERGES = {"mean": MEAN, "max": MAX, "sum": SUM}
+
+# Scores of all children of all leaves in the beams of one block: as many instances together as for
+# other trees, where leaves are of common size.
+ROOM_BYTES = 64 << 20
+
+
+class OverlapSearch:
+    """Finds leaves with the levels above, then ranks the labels in them.
+
+    Parameters
+    ----------
+    tree : LabelTree
+        With labels in more than one leaf.
+    """
+
+    def __init__(self, tree: LabelTree) -> None:
+        self.n_labels = tree.n_labels
+        self.slot_start, self.slots = tree.slots_of_label()
+        self.slot_leaf = tree.parents(tree.depth - 1).astype(np.int32)
+        self.largest_leaf = int(np.diff(tree.offsets[-1]).max())
+        self.most_copies = int(np.diff(self.slot_start).max())
+        self.n_leaves = tree.n_leaves
+        self._buffers = BufferPool()
+
+    def block_size(self, beam_width: int) -> int:
+        """Instances ranked together, so that their scores fit the room."""
+        return max(1, ROOM_BYTES // (4 * beam_width * self._stride()))
+
+    def rank(
+        self,
+        X: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], FloatArray],
+        bounds: tuple[int, int],
+        arrays: SearchArrays,
+        *,
+        beam_width: int,
+        scoring: Scoring,
+        merge: str,
+        row_of: npt.NDArray[np.int32],
+        out: tuple[LabelArray, FloatArray],
+    ) -> None:
+        """Fill `out` = (labels, scores), (n, top_k) each, for the rows of X within `bounds`."""
+        start, stop = bounds
+        n = stop - start
+        leaf = np.empty((n, beam_width), np.int32)
+        leaf_score = np.empty((n, beam_width), np.float32)
+        upper = arrays._replace(
+            level_start=arrays.level_start[:-1],
+            slot_labels=np.arange(self.n_leaves, dtype=np.int32),
+        )
+        search_block(
+            *X, start, upper, beam_width, scoring.kind, scoring.power, row_of, leaf, leaf_score
+        )
+        count = (leaf >= 0).sum(axis=1)
+        slack = np.float32(np.log(self.most_copies) if merge == "sum" else 0)
+        size = max(n, self.block_size(beam_width)) * beam_width * self._stride()
+        with (
+            self._buffers.lend("seen", lambda: np.zeros(self.n_labels, np.bool_)) as seen,
+            self._buffers.lend(size, lambda: np.empty(size, np.float32)) as buffer,
+        ):
+            room = buffer[: n * beam_width * self._stride()].reshape(n, beam_width, -1)
+            rank_overlapping(
+                *X, start, arrays, self.slot_start, self.slots, self.slot_leaf, slack,
+                MERGES[merge], scoring.kind, scoring.power, leaf, leaf_score, count, row_of, seen,
+                room, *out,
+            )  # fmt: skip
+
+    def _stride(self) -> int:
+        return -(-self.largest_leaf // LANES) * LANES
+
+
+def checked_merge(merge: str) -> str:
+    """One of the known ways to make one score of several copies'."""
+    if merge not in MERGES:
+        raise ConfigError(f"merge must be one of {list(MERGES)}, got {merge!r}")
+    return merge

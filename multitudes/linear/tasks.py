@@ -1,13 +1,72 @@
-"""A level's work, cut into tasks of bounded size."""
+"""What rankers are trained on, and how: the solver, the instances, and tasks of bounded size."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from multitudes.config import Config, setting
 from multitudes.kernels.lanes import LANES
-from multitudes.types import IntArray
+from multitudes.types import FloatArray, IntArray, Sparse
+
+
+@dataclass(frozen=True)
+class SolverConfig(Config):
+    """How the rankers of one cluster are trained; the defaults are those of XR-Linear."""
+
+    loss: str = setting(
+        "squared-hinge", "Loss of a ranker.", choices=("squared-hinge", "hinge", "logistic")
+    )
+    cost: float = setting(1.0, "Weight of the loss against the L2 penalty (C).", above=0)
+    positive_weight: float = setting(1.0, "Factor on the cost of positives.", above=0)
+    negative_weight: float = setting(1.0, "Factor on the cost of negatives.", above=0)
+    bias: float = setting(1.0, "Value of the constant feature; 0 for none.", at_least=0)
+    epsilon: float = setting(
+        0.1, "A ranker is done when its projected gradients span less.", above=0
+    )
+    max_epochs: int = setting(100, "At most so many passes over a cluster's instances.", at_least=1)
+    threshold: float = setting(0.1, "Weights up to this magnitude are dropped.", at_least=0)
+    max_nonzeros: int | None = setting(
+        None, "Keep at most so many weights per label, the largest.", at_least=1
+    )
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Features and weights of the instances, as the kernels read them.
+
+    Parameters
+    ----------
+    indptr, indices, data : the CSR arrays of X: int64, int32, float32
+    square : float32 array (n_instances,)
+        Squared length of each row.
+    weight : float32 array (n_instances,)
+        Weight of each instance, > 0.
+    n_features : int
+    """
+
+    indptr: IntArray
+    indices: Any
+    data: FloatArray
+    square: FloatArray
+    weight: FloatArray
+    n_features: int
+
+    @classmethod
+    def of(cls, X: Sparse, weight: FloatArray | None = None) -> TrainingSet:
+        """From a CSR matrix with sorted indices."""
+        n = X.shape[0]
+        data = X.data.astype(np.float32, copy=False)
+        indptr = X.indptr.astype(np.int64)
+        square = np.zeros(n, np.float32)
+        filled = np.flatnonzero(np.diff(indptr))
+        if len(filled):
+            square[filled] = np.add.reduceat(data * data, indptr[filled])
+        weight = np.ones(n, np.float32) if weight is None else weight
+        return cls(indptr, X.indices.astype(np.int32, copy=False), data, square, weight, X.shape[1])
+
 
 # A cluster worth more than this share of its level is cut, so that no thread works on alone at the
 # end. A constant, not the number of threads: the same cuts, and so the same weights, everywhere.

@@ -14,9 +14,7 @@ from multitudes.kernels.solver.logistic_descent import solve_logistic_lanes
 from multitudes.linear.level_labels import Pattern
 from multitudes.linear.level_weights import Chunk
 from multitudes.linear.old_weights import OldWeights, hold
-from multitudes.linear.solver_config import SolverConfig
-from multitudes.linear.tasks import Task
-from multitudes.linear.training_set import TrainingSet
+from multitudes.linear.tasks import SolverConfig, Task, TrainingSet
 from multitudes.types import FloatArray, LabelArray
 
 

@@ -14,15 +14,13 @@ from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
 from multitudes.linear.level_labels import Pattern
 from multitudes.linear.level_weights import Chunk, LevelWeights, join_parts
 from multitudes.linear.old_weights import OldWeights, with_untouched
-from multitudes.linear.solver_config import SolverConfig
-from multitudes.linear.tasks import Task, cut_tasks
+from multitudes.linear.tasks import SolverConfig, Task, TrainingSet, cut_tasks
 from multitudes.linear.train_children import (
     is_gathered,
     kept_weights,
     make_scratch,
     train_children,
 )
-from multitudes.linear.training_set import TrainingSet
 from multitudes.progress import track
 from multitudes.types import FloatArray, IntArray
 

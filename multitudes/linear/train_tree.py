@@ -1,24 +1,25 @@
-"""Train a tree from the root down: who teaches whom at each level, then the level itself."""
+"""Train a tree from the root down: which instances each cluster learns from, level by level."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from multitudes.kernels.lanes import NARROW, WIDE
+from multitudes.errors import ResourceError
+from multitudes.kernels.lanes import LANES, NARROW, WIDE
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.checkpoint import Checkpoint
 from multitudes.linear.level_labels import Pattern, children_by_level, everywhere, pattern_of
 from multitudes.linear.level_weights import LevelWeights, ends
-from multitudes.linear.memory import check_memory
 from multitudes.linear.scoring import scoring
 from multitudes.linear.search_index import SearchIndex
-from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.tasks import SolverConfig, TrainingSet
 from multitudes.linear.train_level import LevelJob, train_levels
-from multitudes.linear.training_set import TrainingSet
 from multitudes.types import FloatArray, Sparse
 
 NEGATIVES = ("sibling", "matched", "both")
@@ -166,3 +167,48 @@ def _child_weight(task: TreeTask, tree: LabelTree, level: int) -> FloatArray | N
     if task.label_weight is None or level < tree.depth - 1:
         return None
     return np.maximum(task.label_weight[tree.slot_labels], np.finfo(np.float32).tiny)
+
+
+# Kept weights per value that a level reads, and bytes per kept weight while training: read off
+# debian-deps, eurlex-titles and yso-finna-en, rounded up.
+WEIGHTS_PER_VALUE = 1.0
+BYTES_PER_WEIGHT = 14
+GIB = 1 << 30
+
+
+def estimate_bytes(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: int) -> int:
+    """Peak bytes of training beyond X and Y: label patterns, one thread's work each, the model."""
+    lengths = np.diff(X.indptr).astype(np.int64)
+    patterns = sum(2 * p.indices.nbytes + p.indptr.nbytes for p in carried)
+    values_read = int(lengths.sum())
+    for pattern in carried[:-1]:
+        values_read += int(np.repeat(lengths, np.diff(pattern.indptr)).sum())
+    block = (X.shape[1] + 1) * LANES * 4
+    per_thread = 8 * X.nnz + X.shape[0] * (LANES * 4 + 32) + 4 * block + 8 * X.shape[1]
+    model = int(values_read * WEIGHTS_PER_VALUE * BYTES_PER_WEIGHT)
+    return int(patterns + n_jobs * per_thread + model)
+
+
+def available_bytes() -> int | None:
+    """Memory this process can still get; None where the system does not say."""
+    limits = []
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                limits.append(int(line.split()[1]) * 1024)
+    elif hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits) if limits else None
+
+
+def check_memory(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: int) -> None:
+    """Refuse to start what would not end."""
+    available = available_bytes()
+    needed = estimate_bytes(X, tree, carried, n_jobs)
+    if available is not None and needed > available:
+        raise ResourceError(
+            f"training needs about {needed / GIB:.1f} GiB beyond the data, and "
+            f"{available / GIB:.1f} GiB are free: use fewer threads (now {n_jobs}), fewer "
+            "features (max_features, min_df), or a larger solver threshold with max_nonzeros"
+        )

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.estimator import Estimator
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.checkpoint import NOT_IN_RESULT, Checkpoint, fingerprint
 from multitudes.linear.explanation import Explanation, explain
 from multitudes.linear.level_weights import WEIGHT_TYPES, LevelWeights
-from multitudes.linear.overlap import checked_merge
-from multitudes.linear.pair_scores import checked_pairs, score_tree_pairs
-from multitudes.linear.scoring import scoring
-from multitudes.linear.search_index import SearchIndex
-from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.scoring import checked_pairs, score_tree_pairs, scoring
+from multitudes.linear.search_index import SearchIndex, checked_merge
+from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.train_tree import NEGATIVES, TreeTask, train_tree
 from multitudes.linear.update import add_labels, refit_clusters, remove_labels
-from multitudes.metrics import precision_at_k
 from multitudes.store import State
 from multitudes.types import Predictions, Sparse
 from multitudes.validation import (
@@ -39,7 +36,7 @@ from multitudes.validation import (
 _NOT_SAVED = {*NOT_IN_RESULT, "tree"}
 
 
-class TreeEstimator(BaseEstimator):  # type: ignore[misc]
+class TreeEstimator(Estimator):
     """A label tree whose clusters rank their children; subclasses say how the tree is made.
 
     A subclass has the settings `beam_width`, `score_function`, `negatives`, `solver`, `weights`,
@@ -54,22 +51,23 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     n_labels_ : int
     """
 
-    kind: str
+    fitted_attribute = "tree_"
+    kind: ClassVar[str]
     beam_width: int
     score_function: str
     negatives: str
-    solver: SolverConfig | None
+    solver: SolverConfig
     weights: str
     checkpoint: str | Path | None
     random_state: int
     n_jobs: int | None
     verbose: bool
-    _index: SearchIndex | None
+    _index: SearchIndex
 
     def fit(
         self,
         X: Any,
-        Y: Sparse,
+        y: Sparse,
         *,
         sample_weight: npt.ArrayLike | None = None,
         label_weight: npt.ArrayLike | None = None,
@@ -81,40 +79,40 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : CSR or array (n_instances, n_features)
-        Y : CSR (n_instances, n_labels)
+        y : CSR or array (n_instances, n_labels)
             1 where an instance has a label.
         sample_weight : array (n_instances,), optional
             Factor on the cost of each instance; 0 leaves it out.
         label_weight : array (n_labels,), optional
             Factor on the cost of each label.
         hard_negatives : CSR (n_instances, n_labels), optional
-            Labels an instance looks like but does not have; it then also teaches their clusters.
+            Labels an instance looks like but does not have; their clusters then learn from it too.
         label_embeddings : CSR or array (n_labels, any), optional
             What the tree is built from; PIFA of X and Y by default.
         """
-        task = self._task(X, Y, sample_weight, label_weight, hard_negatives)
-        X, Y = task.X, task.Y
+        task = self._task(X, y, sample_weight, label_weight, hard_negatives)
         checkpoint = self._checkpoint(task, label_embeddings)
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             tree = checkpoint.tree()
             if tree is None:
-                tree = self._make_tree(X, Y, label_embeddings)
+                tree = self._make_tree(task.X, task.Y, label_embeddings)
                 checkpoint.keep("tree", tree)
             levels = train_tree(task, tree, team, checkpoint)
-        self._set_learned(tree, levels, X.shape[1])
+        self._set_learned(tree, levels, task.X.shape[1])
+        self._note_feature_names(X)
         checkpoint.clear()
         return self
 
-    def fit_matcher(self, X: Any, Y: Sparse, *, label_embeddings: Any = None) -> Self:
+    def fit_matcher(self, X: Any, y: Sparse, *, label_embeddings: Any = None) -> Self:
         """Build the tree and train the levels above its leaves: all that `match` needs."""
-        task = self._task(X, Y)
+        task = self._task(X, y)
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             tree = self._make_tree(task.X, task.Y, label_embeddings)
             levels = train_tree(task, tree, team, Checkpoint(None, ""), n_levels=tree.depth - 1)
         self._set_learned(tree, levels, task.X.shape[1])
         return self
 
-    def fit_ranker(self, X: Any, Y: Sparse, tree: LabelTree) -> Self:
+    def fit_ranker(self, X: Any, y: Sparse, tree: LabelTree) -> Self:
         """Train the rankers of the leaves on a tree that differs from `tree_` in its leaves alone.
 
         The levels above stay as they are.
@@ -123,7 +121,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         same = all(map(np.array_equal, tree.offsets[:-1], self.tree_.offsets[:-1]))
         if tree.depth != self.tree_.depth or not same:
             raise ConfigError("the tree differs from the fitted one above its leaves: use fit")
-        task = self._task(X, Y)
+        task = self._task(X, y)
         above = self.levels_[: tree.depth - 1]
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             levels = train_tree(task, tree, team, Checkpoint(None, ""), above=above)
@@ -134,7 +132,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         """The leaves that the levels above lead each instance to, best first."""
         self._check_fitted(matcher_only=True)
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
-        X = checked_features(X, n_features=self.n_features_in_)
+        X = self._known_features(X)
         n_leaves = self.tree_.n_leaves
         if self.tree_.depth == 1:
             ones = np.ones((X.shape[0], 1), np.float32)
@@ -161,9 +159,10 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         ----------
         X : CSR or array (n_instances, n_features)
         top_k : int
-            At most so many labels per instance; fewer where the leaves reached hold fewer.
+            Labels per instance at most; fewer where the leaves reached hold fewer.
         beam_width : int, optional
-            Instead of the model's own; a larger one is slower and misses less.
+            Clusters kept per level, in place of the model's own setting; a larger beam is slower
+            and misses less.
         threshold : float, optional
             Leave out labels whose score is lower.
         labels : array of label ids, optional
@@ -175,15 +174,15 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         top_k = checked_count(top_k, "top_k")
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
-        X = checked_features(X, n_features=self.n_features_in_)
-        index = self.index()
+        X = self._known_features(X)
+        index = self._index
         found, scores = index.search(
             X,
             top_k=min(top_k, self.n_labels_),
             beam_width=min(width, self.tree_.n_leaves),
             scoring=scoring(self.score_function),
             n_jobs=self.n_jobs,
-            allowed=None if labels is None else index.allow(self.tree_, labels),
+            allowed=None if labels is None else index.allow(labels),
             merge=checked_merge(merge),
         )
         return Predictions(found, scores, self.n_labels_).above(threshold)
@@ -192,17 +191,13 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         """Logarithms of the scores of given pairs, whether or not `predict` would find them.
 
         `pairs` is a CSR (n_instances, n_labels), stored wherever a score is wanted; so is the
-        result. Raw margins are no logarithms. Copies of a label are averaged.
+        result. Raw margins stay as they are. Copies of a label are averaged.
         """
         self._check_fitted()
-        X = checked_features(X, n_features=self.n_features_in_)
+        X = self._known_features(X)
         pairs = checked_pairs(pairs, (X.shape[0], self.n_labels_))
         rule = scoring(self.score_function)
         return score_tree_pairs(self.tree_, self.levels_, X, pairs, rule, n_jobs=self.n_jobs)
-
-    def score(self, X: Any, Y: Sparse) -> float:
-        """Precision at 1 on (X, Y): what GridSearchCV takes where it is told nothing else."""
-        return precision_at_k(self.predict(X, top_k=1), Y, k=1)
 
     def explain(self, x: Any, label: int) -> Explanation:
         """Why a label got its score: the features that carried it at each level of the path.
@@ -213,32 +208,32 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         label : int
         """
         self._check_fitted()
-        x = checked_features(x, n_features=self.n_features_in_, name="x")
+        x = self._known_features(x, name="x")
         if x.shape[0] != 1:
             raise DataError(f"explain takes one instance at a time, got {x.shape[0]} rows")
         label = checked_label(label, self.n_labels_)
         return explain(self.tree_, self.levels_, x, label, scoring(self.score_function))
 
-    def partial_fit(self, X: Any, Y: Sparse) -> Self:
+    def partial_fit(self, X: Any, y: Sparse) -> Self:
         """Learn from further instances of known labels; only the clusters they touch change.
 
         The old instances are not needed: each touched ranker moves as little as the new ones ask
         for (it is trained towards its old weights instead of towards zero). A first call is `fit`.
         """
         if not hasattr(self, "tree_"):
-            return self.fit(X, Y)
-        X = checked_features(X, n_features=self.n_features_in_)
-        Y = checked_labels(Y, n_instances=X.shape[0], n_labels=self.n_labels_)
+            return self.fit(X, y)
+        X = self._known_features(X)
+        Y = checked_labels(y, n_instances=X.shape[0], n_labels=self.n_labels_)
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             levels = refit_clusters(
                 self.tree_, self.levels_, X, Y,
-                solver=self.solver or SolverConfig(), weights=self.weights,
+                solver=self.solver, weights=self.weights,
                 random_state=self.random_state, team=team,
             )  # fmt: skip
         self._set_learned(self.tree_, levels, self.n_features_in_)
         return self
 
-    def add_labels(self, X: Any, Y: Sparse, *, label_features: Any = None) -> Self:
+    def add_labels(self, X: Any, y: Sparse, *, label_features: Any = None) -> Self:
         """Add labels without retraining the others.
 
         Each new label goes to the leaf where the tree already leads most of its instances, and
@@ -248,14 +243,14 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         ----------
         X : CSR or array (n_instances, n_features)
             Old instances may be among them; they are what the new labels are told apart from.
-        Y : CSR (n_instances, n_labels + n_new)
+        y : CSR or array (n_instances, n_labels + n_new)
             The columns from `n_labels_` on are the new labels.
         label_features : CSR or array (n_new, n_features), optional
             Features of each new label's text; they lead labels without instances to a leaf.
         """
         self._check_fitted()
-        X = checked_features(X, n_features=self.n_features_in_)
-        Y = checked_labels(Y, n_instances=X.shape[0])
+        X = self._known_features(X)
+        Y = checked_labels(y, n_instances=X.shape[0])
         n_new = Y.shape[1] - self.n_labels_
         if n_new < 1:
             raise DataError(
@@ -263,9 +258,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
                 "the new labels are the columns beyond"
             )
         if label_features is not None:
-            label_features = checked_features(
-                label_features, n_features=self.n_features_in_, name="label_features"
-            )
+            label_features = self._known_features(label_features, name="label_features")
             if label_features.shape[0] != n_new:
                 raise DataError(
                     f"label_features must have a row for each of the {n_new:,} new labels, "
@@ -274,7 +267,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             tree, levels = add_labels(
                 self.tree_, self.levels_, X, Y, label_features,
-                solver=self.solver or SolverConfig(), weights=self.weights,
+                solver=self.solver, weights=self.weights,
                 scoring=scoring(self.score_function), random_state=self.random_state, team=team,
             )  # fmt: skip
         self._set_learned(tree, levels, self.n_features_in_)
@@ -291,23 +284,17 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def take_over(self, other: object) -> bool:
-        """Learn what another model of this class has learned; False where it is of another."""
+        """Take what another model of the same class has learned; False if it is of another."""
         if not isinstance(other, type(self)):
             return False
         self._set_learned(other.tree_, other.levels_, other.n_features_in_)
         return True
 
-    def index(self) -> SearchIndex:
-        """The layout that prediction reads; built on first use."""
-        if self._index is None:
-            self._index = SearchIndex(self.tree_, self.levels_, self.n_features_in_)
-        return self._index
-
     def to_state(self) -> State:
         """Settings, tree and levels; paths and machine settings stay behind."""
         self._check_fitted()
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_SAVED}
-        config["solver"] = (self.solver or SolverConfig()).to_dict()
+        config["solver"] = self.solver.to_dict()
         parts = {f"level-{i}": level.to_state() for i, level in enumerate(self.levels_)}
         return State(
             self.kind,
@@ -349,7 +336,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     def _set_learned(self, tree: LabelTree, levels: list[LevelWeights], n_features: int) -> None:
         self.tree_, self.levels_ = tree, levels
         self.n_features_in_, self.n_labels_ = int(n_features), tree.n_labels
-        self._index = None
+        self._index = SearchIndex(tree, levels, self.n_features_in_)
 
     def _check_settings(self) -> None:
         checked_count(self.beam_width, "beam_width")
@@ -359,13 +346,13 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
             raise ConfigError(f"negatives must be one of {NEGATIVES}, got {self.negatives!r}")
         if self.weights not in WEIGHT_TYPES:
             raise ConfigError(f"weights must be one of {WEIGHT_TYPES}, got {self.weights!r}")
-        if self.solver is not None and not isinstance(self.solver, SolverConfig):
+        if not isinstance(self.solver, SolverConfig):
             raise ConfigError(f"solver must be a SolverConfig, got {self.solver!r}")
 
     def _task(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         sample_weight: npt.ArrayLike | None = None,
         label_weight: npt.ArrayLike | None = None,
         hard_negatives: Sparse | None = None,
@@ -373,11 +360,11 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         """Everything checked, and put together for `train_tree`."""
         self._check_settings()
         X = checked_features(X)
-        Y = checked_labels(Y, n_instances=X.shape[0])
+        Y = checked_labels(y, n_instances=X.shape[0])
         return TreeTask(
             X,
             Y,
-            solver=self.solver or SolverConfig(),
+            solver=self.solver,
             negatives=self.negatives,
             hard_negatives=checked_hard_negatives(hard_negatives, Y.shape),
             sample_weight=checked_weights(sample_weight, X.shape[0], "sample_weight"),
@@ -389,10 +376,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         )
 
     def _check_fitted(self, *, matcher_only: bool = False) -> None:
-        if not hasattr(self, "tree_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} has not learned anything yet: call fit or load first"
-            )
+        super()._check_fitted()
         if not matcher_only and len(self.levels_) < self.tree_.depth:
             raise NotFittedError(
                 "only the levels above the leaves are trained: call fit, or fit_ranker"

@@ -15,9 +15,8 @@ from multitudes.linear.level_weights import Chunk, LevelWeights, ends, join_part
 from multitudes.linear.old_weights import OldWeights
 from multitudes.linear.scoring import Scoring
 from multitudes.linear.search_index import SearchIndex
-from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.tasks import SolverConfig, TrainingSet
 from multitudes.linear.train_level import LevelJob, run_jobs
-from multitudes.linear.training_set import TrainingSet
 from multitudes.types import IntArray, Sparse
 
 # Instances without a new label that a leaf's new labels are told apart from: popular leaves hold

@@ -7,7 +7,7 @@ from typing import Any
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.labels import LabelTree, build_tree, pifa
-from multitudes.linear.solver_config import SolverConfig
+from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
 from multitudes.types import Sparse
 
@@ -29,9 +29,9 @@ class XRLinear(TreeEstimator):
     score_function : str
         'l3-hinge' (or l1, l2, ...), 'sigmoid', 'log-sigmoid' or 'raw'.
     negatives : str
-        Which instances teach a cluster's children what they are not: 'sibling' (those that carry
-        another child), 'matched' (those that the level above leads here) or 'both'.
-    solver : SolverConfig, optional
+        From which instances a cluster's children learn what they are not: 'sibling' (those that
+        carry another child), 'matched' (those that the level above leads here) or 'both'.
+    solver : SolverConfig
         How rankers are trained.
     weights : str
         'float16', 'float32' or 'int8': how weights are kept, in memory and on disk.
@@ -48,6 +48,15 @@ class XRLinear(TreeEstimator):
     verbose : bool
         Show progress on stderr.
 
+    Attributes
+    ----------
+    tree_ : LabelTree
+    levels_ : list of LevelWeights
+        Weights, from the root down.
+    n_labels_, n_features_in_ : int
+    feature_names_in_ : array of str
+        Names of the columns, if X was a table with names.
+
     References
     ----------
     Yu, Zhong, Zhang, Chang and Dhillon, PECOS, JMLR 2022.
@@ -57,12 +66,13 @@ class XRLinear(TreeEstimator):
 
     def __init__(
         self,
+        *,
         branching: int = 16,
         max_leaf_size: int = 100,
         beam_width: int = 10,
         score_function: str = "l3-hinge",
         negatives: str = "sibling",
-        solver: SolverConfig | None = None,
+        solver: SolverConfig = SolverConfig(),
         weights: str = "float16",
         tree: LabelTree | None = None,
         warm_start: bool = False,

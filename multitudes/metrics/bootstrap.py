@@ -31,7 +31,7 @@ class Resampling(Config):
 
 
 def bootstrap_values(terms: Mapping[str, Term], resampling: Resampling) -> Values:
-    """Each metric on each sample of instances, (n_resamples, n_terms)."""
+    """Return each metric on each sample of instances, (n_resamples, n_terms)."""
     columns = Columns.of(terms)
     n = len(columns.matrix)
     sums = [counts @ columns.matrix for counts in _draws(n, resampling)]
@@ -46,14 +46,14 @@ def intervals(terms: Mapping[str, Term], resampling: Resampling) -> dict[str, tu
 def percentiles(
     names: list[str], values: Values, resampling: Resampling
 ) -> dict[str, tuple[float, float]]:
-    """The middle `confidence` of each column of values (n_resamples, n_names)."""
+    """Return the middle `confidence` of each column of values (n_resamples, n_names)."""
     outside = (1 - resampling.confidence) / 2
     low, high = np.quantile(values, [outside, 1 - outside], axis=0)
     return {name: (float(low[i]), float(high[i])) for i, name in enumerate(names)}
 
 
 def batches(n_instances: int, n_resamples: int) -> list[int]:
-    """How many samples to hold at once, batch by batch; the draws do not depend on it."""
+    """Return how many samples to hold at once, batch by batch; the draws do not depend on it."""
     size = max(1, min(n_resamples, NUMBERS_IN_MEMORY // max(n_instances, 1)))
     full, rest = divmod(n_resamples, size)
     return [size] * full + [rest] * (rest > 0)

@@ -69,8 +69,8 @@ class Comparison:
     def __getitem__(self, name: str) -> Difference:
         return self.differences[name]
 
-    def table(self) -> str:
-        """A line per metric: both values, the difference with its interval, the p-value."""
+    def rows(self) -> list[list[str]]:
+        """Return a header and, per metric, both values, their difference, its interval and p."""
         rows = [["", "A", "B", "A - B", f"{self.resampling.confidence:.0%} interval", "p"]]
         for name, d in self.differences.items():
             numbers = [f"{100 * x:.2f}" for x in (d.a, d.b)]
@@ -78,10 +78,14 @@ class Comparison:
             rows.append(
                 [name, *numbers, f"{100 * d.difference:+.2f}", interval, f"{d.p_value:.4f}"]
             )
+        return rows
+
+    def table(self) -> str:
+        """Return the rows as text, with what was compared."""
         size = (
             f"{self.n_instances} instances; in percent; p-values are not corrected for their number"
         )
-        return "\n".join([aligned(rows), size])
+        return "\n".join([aligned(self.rows()), size])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

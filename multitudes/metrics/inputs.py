@@ -23,18 +23,18 @@ TruthLike: TypeAlias = Any
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether a value is a SciPy sparse array or matrix; says nothing to the type checker."""
+    """Return whether a value is sparse; a plain bool tells the type checker nothing."""
     return bool(sp.issparse(value))
 
 
 def is_matrix(value: Any) -> bool:
-    """Whether a value is sparse, or a dense array (n_instances, n_labels) of numbers."""
+    """Return whether a value is sparse, or a dense array (n_instances, n_labels) of numbers."""
     is_dense = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "fiub"
     return is_dense or is_sparse(value)
 
 
 def check_ks(ks: Iterable[int]) -> tuple[int, ...]:
-    """The cut-offs as a rising tuple without repeats, or a ConfigError."""
+    """Return the cut-offs as a rising tuple without repeats, or a ConfigError."""
     ks = tuple(ks)
     if not ks or any(isinstance(k, bool) or not isinstance(k, (int, np.integer)) for k in ks):
         raise ConfigError(f"ks must be one or more whole numbers, e.g. (1, 3, 5), got {ks!r}")
@@ -70,7 +70,7 @@ def label_space(predictions: PredictionsLike, truth: TruthLike, weights: Any = N
 
 
 def ranked_labels(predictions: PredictionsLike, *, top_k: int, n_labels: int) -> LabelArray:
-    """The labels of each instance, best first.
+    """Return the labels of each instance, best first.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def ranked_labels(predictions: PredictionsLike, *, top_k: int, n_labels: int) ->
 
 
 def truth_matrix(truth: TruthLike, *, n_labels: int) -> sp.csr_array[Any]:
-    """The true labels as CSR (n_instances, n_labels): sorted, each once, no stored zeros."""
+    """Return the true labels as CSR (n_instances, n_labels): sorted, each once, no stored zeros."""
     if is_matrix(truth):
         matrix: sp.csr_array[Any] = sp.csr_array(truth)
         if matrix.nnz and not 0 <= matrix.indices.min() <= matrix.indices.max() < n_labels:
@@ -129,7 +129,7 @@ def list_matrix(rows: Any, *, n_labels: int, name: str) -> sp.csr_array[Any]:
 
 
 def repeated(name: str, row: int, labels: LabelArray) -> str:
-    """The message for a row of labels that a kernel or a check refused."""
+    """Return the message for a row of labels that a kernel or a check refused."""
     ids, counts = np.unique(labels[labels >= 0], return_counts=True)
     if np.any(counts > 1):
         return (
@@ -143,7 +143,7 @@ def repeated(name: str, row: int, labels: LabelArray) -> str:
 
 
 def _best_of_csr(scores: Sparse, top_k: int) -> LabelArray:
-    """The best stored entries of each row of scores; a stored 0 is a prediction of score 0."""
+    """Return the best stored entries of each row; a stored 0 is a prediction of score 0."""
     from multitudes.kernels.metrics import best_in_rows  # loads numba: not before it is needed
 
     matrix = sp.csr_array(scores)
@@ -160,7 +160,7 @@ def _best_of_csr(scores: Sparse, top_k: int) -> LabelArray:
 
 
 def _labels_of_lists(rows: Any, top_k: int) -> LabelArray:
-    """The first `top_k` labels of each list; lists of pairs are put in order of score first."""
+    """Return the first `top_k` labels of each list; pairs are put in order of score first."""
     ranked = []
     for i, row in enumerate(_rows(rows, "predictions")):
         labels, scores = _read_row(row, "predictions", i)
@@ -193,7 +193,7 @@ def _rows(rows: Any, name: str) -> Sequence[Any]:
 def _read_row(
     row: Any, name: str, number: int | None = None
 ) -> tuple[list[int], list[float] | None]:
-    """The labels of one instance as listed, and their scores where it lists pairs."""
+    """Return the labels of one instance as listed, and their scores where it lists pairs."""
     where = name if number is None else f"{name}, instance {number}"
     if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
         raise DataError(f"{where}: expected a list of label ids, got {row!r}")

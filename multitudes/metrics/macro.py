@@ -1,6 +1,6 @@
 """Metrics averaged over labels: macro P, R and F1 at k, and coverage at k.
 
-Every label counts the same however rare it is. These are no sums over instances, so they have no
+Every label counts the same however rare it is. These are not sums over instances, so they have no
 bootstrap interval.
 """
 
@@ -36,7 +36,7 @@ class LabelCounts:
     true: Counts
 
     def found(self) -> LabelCounts:
-        """Only the labels that were hit at least once."""
+        """Return only the labels that were hit at least once."""
         labels = np.flatnonzero(self.hits)
         return LabelCounts(self.hits[labels], self.predicted[labels], self.true[labels])
 

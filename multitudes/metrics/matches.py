@@ -76,7 +76,7 @@ class Matches:
         return np.bincount(self.hit_row[kept], chosen, minlength=len(self)).astype(np.float64)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Matches:
-        """Only the instances `rows`, rising ids."""
+        """Return only the instances `rows`, rising ids."""
         place = np.full(len(self), -1, np.int32)
         place[rows] = np.arange(len(rows), dtype=np.int32)
         kept = place[self.hit_row] >= 0
@@ -139,5 +139,5 @@ def find_matches(labels: LabelArray, Y: Sparse) -> Matches:
 
 
 def longest(predictions: PredictionsLike, matches: Matches) -> int:
-    """How many labels the predictions offer at most, before any cut."""
+    """Return how many labels the predictions offer at most, before any cut."""
     return predictions.top_k if isinstance(predictions, Predictions) else matches.labels.shape[1]

@@ -27,7 +27,7 @@ PROPENSITY_PRESETS: dict[str, tuple[float, float]] = {
 
 
 def propensity_preset(name: str) -> tuple[float, float]:
-    """The constants (a, b) of a known data set, whatever the case of its name."""
+    """Return the constants (a, b) of a known data set, whatever the case of its name."""
     try:
         return PROPENSITY_PRESETS[name.lower()]
     except KeyError:

@@ -17,7 +17,7 @@ from multitudes.metrics.macro import macro_values
 from multitudes.metrics.matches import Matches, Values, longest, match
 from multitudes.metrics.propensity import check_weights
 from multitudes.metrics.sets import match_sets, set_label_values, set_terms
-from multitudes.metrics.tables import grid
+from multitudes.metrics.tables import aligned, grid
 from multitudes.metrics.terms import Term
 
 
@@ -46,16 +46,20 @@ class Report:
     def __getitem__(self, name: str) -> float:
         return self.values[name]
 
-    def table(self) -> str:
-        """The metrics in percent, a line each and a column for each k."""
+    def rows(self) -> list[list[str]]:
+        """Return a header, and a row for each metric, in percent, with a column for each k."""
         cells = {}
         for name, value in self.values.items():
             cells[name] = f"{100 * value:.2f}"
             if name in self.intervals:
                 low, high = self.intervals[name]
                 cells[name] += f" [{100 * low:.2f}, {100 * high:.2f}]"
+        return grid(cells)
+
+    def table(self) -> str:
+        """Return the metrics in percent as text, a line each and a column for each k."""
         size = f"{self.n_instances} instances, {self.n_labels} labels; in percent"
-        return "\n".join([grid(cells), size, *self.notes])
+        return "\n".join([aligned(self.rows()), size, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

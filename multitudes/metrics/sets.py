@@ -118,7 +118,7 @@ def match_sets(
 
 
 def set_terms(matches: SetMatches, *, zero_division: float = 0.0) -> dict[str, Term]:
-    """The micro and example-based metrics, each as a ratio of sums over instances."""
+    """Return the micro and example-based metrics, each as a ratio of sums over instances."""
     hits, predicted, true = matches.n_hits, matches.n_predicted, matches.n_true
     ones = np.ones(len(hits))
     sizes = predicted + true
@@ -133,7 +133,7 @@ def set_terms(matches: SetMatches, *, zero_division: float = 0.0) -> dict[str, T
 
 
 def set_label_values(matches: SetMatches, *, zero_division: float = 0.0) -> dict[str, float]:
-    """The macro and weighted metrics, which are means over labels."""
+    """Return the macro and weighted metrics, which are means over labels."""
     counts = matches.per_label
     values: dict[str, float] = {}
     for average, weights in (("macro", np.ones(len(counts.true))), ("weighted", counts.true)):
@@ -165,6 +165,6 @@ def _predicted_sets(predictions: PredictionsLike, n_labels: int) -> sp.csr_array
 
 
 def _ones(matrix: Sparse) -> sp.csr_array[Any]:
-    """The pattern of a matrix: a product of two must not round to 0."""
+    """Return the pattern of a matrix: a product of two must not round to 0."""
     data = np.ones(matrix.nnz, np.float32)
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)

@@ -1,24 +1,30 @@
-"""Plain-text tables of metrics, for logs and docstrings; the command line draws its own."""
+"""Tables of metrics as rows of cells, and as plain text for logs and docstrings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 
-def grid(cells: Mapping[str, str]) -> str:
-    """Cells named ``metric@k`` as a line per metric and a column per k; others get one column."""
+def grid(cells: Mapping[str, str]) -> list[list[str]]:
+    """Return cells named ``metric@k`` as a header, and a row per metric with a column per k.
+
+    Cells without a k have a column whose header is empty.
+    """
     lines: dict[str, dict[str, str]] = {}
     for name, cell in cells.items():
         metric, _, k = name.rpartition("@") if "@" in name else (name, "", "")
         lines.setdefault(metric, {})[f"@{k}" if k else ""] = cell
     columns = list(dict.fromkeys(k for line in lines.values() for k in line))
-    head = [["", *columns]] if columns != [""] else []
     rows = [[metric, *(line.get(k, "") for k in columns)] for metric, line in lines.items()]
-    return aligned(head + rows)
+    return [["", *columns], *rows]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells in columns: the first to the left, the others to the right."""
+    """Return rows of cells in columns: the first to the left, the others to the right.
+
+    A row without a single letter is left out.
+    """
+    rows = [row for row in rows if any(row)]
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(

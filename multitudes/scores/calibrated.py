@@ -131,12 +131,12 @@ class Calibrated:
         return self
 
     def probabilities(self, predictions: Predictions) -> Predictions:
-        """The same labels in the same order; scores are probabilities."""
+        """Return the same labels in the same order; scores are probabilities."""
         self._check_fitted()
         return self.calibration_.apply(predictions)
 
     def sets(self, predictions: Predictions) -> Predictions:
-        """The labels of each instance's set with their probabilities, best first.
+        """Return the labels of each instance's set with their probabilities, best first.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class Calibrated:
         best = predictions.top(REPORTED_RANKS)
         held_out = np.full(best.scores.shape, NO_SCORE, np.float32)
         for learned_on, checked_on in folds(len(predictions)):
-            fitted = self.calibration_  # where there are no others to learn from
+            fitted = self.calibration_  # if there are no others to learn from
             if (predictions.labels[learned_on] >= 0).any():
                 fitted = self._calibration().fit(predictions[learned_on], truth[learned_on])
             held_out[checked_on] = fitted.apply(best[checked_on]).scores
@@ -193,7 +193,7 @@ class Calibrated:
 
 
 def _of_kind(classes: dict[str, Any], state: State) -> Any:
-    """The object of a state, whose kind must be that of one of the classes."""
+    """Return the object of a state, whose kind must be that of one of the classes."""
     for cls in classes.values():
         if cls.kind == state.kind:
             return cls.from_state(state)

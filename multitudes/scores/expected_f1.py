@@ -105,13 +105,13 @@ class ExpectedF1:
         return self
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Only the labels of each instance's set, best first."""
+        """Return only the labels of each instance's set, best first."""
         check_fitted(self, "tilt_")
         sizes, values = self._sizes(predictions, self.tilt_)
         return keep(predictions, self._taken(sizes, values, self.least_, predictions.top_k))
 
     def expected(self, predictions: Predictions) -> Values:
-        """The F1 (n_instances,) of the best size of each set, tilt included."""
+        """Return the F1 (n_instances,) of the best size of each set, tilt included."""
         check_fitted(self, "tilt_")
         return self._sizes(predictions, self.tilt_)[1]
 
@@ -152,7 +152,7 @@ class ExpectedF1:
         return np.asarray(np.arange(top_k) < sizes[:, None], np.bool_)
 
     def _best_least(self, sizes: IntArray, values: Values, found: Outcomes) -> float:
-        """The expected F1 above which taking each instance's best set has the largest F1."""
+        """Return the expected F1 above which taking each instance's best set has the largest F1."""
         taken = found.is_listed & self._taken(sizes, values, 0.0, found.is_listed.shape[1])
         if not taken.any():
             return 0.0
@@ -179,7 +179,7 @@ class ExpectedF1:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a parameter is a finite number."""
+    """Return whether a parameter is a finite number."""
     is_real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     return is_real and math.isfinite(value)
 

@@ -94,7 +94,7 @@ def filter_pairs(
 def remove_pairs(
     predictions: Predictions, pairs: npt.ArrayLike, *, top_k: int | None = None
 ) -> Predictions:
-    """The predictions without the pairs; the labels behind a removed one move up.
+    """Return the predictions without the pairs; the labels behind a removed one move up.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def remove_pairs(
 
 
 def remove_pairs_from_truth(truth: Truth, pairs: npt.ArrayLike) -> sp.csr_array[Any]:
-    """The true labels without the pairs."""
+    """Return the true labels without the pairs."""
     Y: sp.csr_array[Any] = truth_matrix(truth).copy()
     checked = check_pairs(pairs, *Y.shape)
     rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
@@ -126,7 +126,7 @@ def remove_pairs_from_truth(truth: Truth, pairs: npt.ArrayLike) -> sp.csr_array[
 
 
 def check_pairs(pairs: npt.ArrayLike, n_instances: int, n_labels: int) -> IntArray:
-    """The pairs as an int64 array (n_pairs, 2) inside (n_instances, n_labels), or a DataError."""
+    """Return the pairs as int64 (n_pairs, 2) inside (n_instances, n_labels), or a DataError."""
     given = np.asarray(pairs)
     if given.size == 0:
         return np.empty((0, 2), np.int64)

@@ -59,12 +59,12 @@ class LabelPairs:
         )
 
     def cuts_at(self, threshold: float) -> IntArray:
-        """How many pairs of each label, (n_labels,), reach a threshold."""
+        """Return how many pairs of each label, (n_labels,), reach a threshold."""
         reached = np.concatenate([[0], np.cumsum(self.scores >= threshold)])
         return np.asarray(reached[self.starts[1:]] - reached[self.starts[:-1]], np.int64)
 
     def best_cuts(self, first_cuts: IntArray, metric: Metric) -> IntArray:
-        """How many pairs of each label, (n_labels,), to take for the largest F1.
+        """Return how many pairs of each label, (n_labels,), to take for the largest F1.
 
         Micro-F1 is a ratio 2H / (N + T), and is maximal where 2H - F (N + T) is, F being its own
         maximum: then every label is a problem of its own, and F follows from the cuts
@@ -93,7 +93,7 @@ class LabelPairs:
         return cuts
 
     def thresholds(self, cuts: IntArray) -> npt.NDArray[np.float64]:
-        """A threshold (n_labels,) for each cut: half-way between the scores it parts.
+        """Return a threshold (n_labels,) for each cut: half-way between the scores it parts.
 
         NaN for a label without pairs. Where none is taken it is above the best score, where all
         are it is the lowest.

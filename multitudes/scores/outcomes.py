@@ -36,7 +36,7 @@ class Outcomes:
         return len(self.n_true)
 
     def take(self, rows: IntArray) -> Outcomes:
-        """The outcomes of some instances."""
+        """Return the outcomes of some instances."""
         return Outcomes(self.is_listed[rows], self.is_true[rows], self.n_true[rows])
 
     @property
@@ -79,7 +79,7 @@ def outcomes(predictions: Predictions, truth: Truth) -> Outcomes:
 
 
 def check_numbers(predictions: Predictions) -> Mask:
-    """The listed places, (n_instances, top_k); a score among them that is no number is an error."""
+    """Return the listed places, (n_instances, top_k); refuse scores that are not finite."""
     is_listed: Mask = predictions.labels != NO_LABEL
     bad = is_listed & ~np.isfinite(predictions.scores)
     if bad.any():
@@ -92,7 +92,7 @@ def check_numbers(predictions: Predictions) -> Mask:
 
 
 def _check_places(predictions: Predictions) -> None:
-    """Refuse labels outside the label space, no instances, and scores that are no numbers."""
+    """Refuse labels outside the label space, no instances, and scores that are not finite."""
     if not len(predictions):
         raise DataError("there are no instances to learn from: give predictions and their truth")
     labels = predictions.labels

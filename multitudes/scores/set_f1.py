@@ -16,7 +16,7 @@ N_FOLDS = 5
 
 
 def check_aim(metric: str, min_size: int) -> None:
-    """Refuse any but the two averages of F1, and a smallest size that is no count."""
+    """Refuse any but the two averages of F1, and a smallest size that is not a count."""
     if isinstance(min_size, bool) or not isinstance(min_size, (int, np.integer)) or min_size < 0:
         raise ConfigError(f"min_size must be a whole number >= 0, got {min_size!r}")
     if metric not in get_args(Metric):
@@ -53,7 +53,7 @@ def best_threshold(
     min_size: int = 0,
     slack: float = 0.0,
 ) -> np.float64:
-    """The score above which taking all labels, of all instances, has the largest F1.
+    """Return the score above which taking all labels, of all instances, has the largest F1.
 
     Parameters
     ----------

@@ -63,13 +63,13 @@ class GlobalThreshold:
         return self
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Only the labels of each instance's set, best first."""
+        """Return only the labels of each instance's set, best first."""
         check_fitted(self, "threshold_")
         threshold = np.float64(self.threshold_)
         return keep(predictions, reaching(predictions, threshold, min_size=self.min_size))
 
     def to_state(self) -> State:
-        """The threshold."""
+        """Return the threshold."""
         check_fitted(self, "threshold_")
         return State(
             self.kind,
@@ -140,7 +140,7 @@ class LabelThresholds:
         return self
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Only the labels of each instance's set, best first."""
+        """Return only the labels of each instance's set, best first."""
         check_fitted(self, "thresholds_")
         if predictions.n_labels != len(self.thresholds_):
             raise DataError(
@@ -150,7 +150,7 @@ class LabelThresholds:
         return keep(predictions, reaching(predictions, self.thresholds_, min_size=self.min_size))
 
     def to_state(self) -> State:
-        """The thresholds."""
+        """Return the thresholds."""
         check_fitted(self, "thresholds_")
         infinite = np.isinf(self.strength_)
         config = {
@@ -185,7 +185,7 @@ class LabelThresholds:
         return _Learned(common, own, weight)
 
     def _best_strength(self, predictions: Predictions, found: Outcomes) -> float:
-        """The strength with the best cross-validated F1; the stronger among equals."""
+        """Return the strength with the best cross-validated F1; the stronger among equals."""
         taken = np.zeros((len(STRENGTHS), *predictions.labels.shape), bool)
         for learned_on, checked_on in folds(len(predictions)):
             if not found.is_listed[learned_on].any():

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Self, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from multitudes.deep.processor import checked_precision
 from multitudes.deep.texts.inputs import checked_label_texts, checked_validation
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import TrainingConfig
-from multitudes.errors import ConfigError, NotFittedError
+from multitudes.errors import ConfigError
 from multitudes.estimator import Estimator
 from multitudes.features.text_buffer import as_texts
 from multitudes.seq2set.fitting import FitConfig, Seq2SetTraining, TrainingTexts, fit_network
@@ -107,6 +107,11 @@ class OTSeq2Set(Estimator):
     Multi-label Text Classification, EMNLP 2022.
     """
 
+    reads_texts: ClassVar[bool] = True
+    needs_label_texts: ClassVar[bool] = False
+    trains_in_epochs: ClassVar[bool] = True
+    fitted_attribute: ClassVar[str] = "network_"
+
     def __init__(
         self,
         *,
@@ -137,7 +142,7 @@ class OTSeq2Set(Estimator):
     def fit(
         self,
         X: Sequence[str],
-        Y: Sparse,
+        y: Sparse,
         *,
         label_texts: Sequence[str] | None = None,
         validation: tuple[Sequence[str], Sparse] | None = None,
@@ -148,7 +153,7 @@ class OTSeq2Set(Estimator):
         Parameters
         ----------
         X : sequence of str
-        Y : CSR (n_instances, n_labels)
+        y : CSR or array (n_instances, n_labels)
             An instance may have no label: its set is empty.
         label_texts : sequence of str, optional
             The text of each label, whose words' vectors its embedding starts from.
@@ -160,7 +165,7 @@ class OTSeq2Set(Estimator):
         """
         config = self._config()
         X = as_texts(X)
-        Y = checked_labels(Y, n_instances=len(X))
+        Y = checked_labels(y, n_instances=len(X))
         if label_texts is not None:
             label_texts = checked_label_texts(label_texts, Y)
         with progress.shown(self.verbose):
@@ -344,7 +349,3 @@ class OTSeq2Set(Estimator):
         model.network_ = network_from_state(state.parts["network"])
         model.n_steps_ = model.network_.decoder.n_steps - model._ends
         return model
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "network_"):
-            raise NotFittedError("this OTSeq2Set has learned nothing yet: call fit, or load one")

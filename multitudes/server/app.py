@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from typing import Any
 
@@ -12,7 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from multitudes.errors import ConfigError, MultitudesError, ResourceError
-from multitudes.server.limits import Limits
+from multitudes.server import Limits
 from multitudes.server.messages import (
     ErrorAnswer,
     ExplainAnswer,
@@ -23,10 +22,9 @@ from multitudes.server.messages import (
     PredictRequest,
     Tagged,
 )
-from multitudes.tagger import Tagger
+from multitudes.tagger import Tagger, predict_tags
 from multitudes.version import __version__
 
-DEFAULT = Limits()
 REFUSED: dict[int | str, dict[str, Any]] = {
     code: {"model": ErrorAnswer} for code in (400, 404, 405, 413, 422, 500, 503)
 }
@@ -36,8 +34,8 @@ class TooLargeError(ConfigError):
     """A request asks for more than the server gives at once."""
 
 
-def make_app(tagger: Tagger, *, limits: Limits = DEFAULT) -> FastAPI:
-    """The application that serves a fitted tagger.
+def make_app(tagger: Tagger, *, limits: Limits = Limits()) -> FastAPI:
+    """Return the application that serves a fitted tagger.
 
     Parameters
     ----------
@@ -65,7 +63,7 @@ def make_app(tagger: Tagger, *, limits: Limits = DEFAULT) -> FastAPI:
         is_calibrated = tagger.calibrated_ is not None
         return ModelAnswer(
             model=type(tagger.model_).__name__,
-            n_labels=len(tagger.labels_),
+            n_labels=len(tagger.classes_),
             has_probabilities=is_calibrated,
             has_sets=is_calibrated or tagger.generates_sets,
             version=__version__,
@@ -75,12 +73,13 @@ def make_app(tagger: Tagger, *, limits: Limits = DEFAULT) -> FastAPI:
     def predict(request: PredictRequest) -> PredictAnswer:
         """Labels of texts."""
         check_size(request, limits)
-        if not request.texts:
-            tagger.width_of(request.kind)  # refuses what this model does not have
-            return PredictAnswer(predictions=[])
         with turn:
-            found = tagger.predict_as(
-                request.kind, request.texts, top_k=request.top_k, threshold=request.threshold
+            found = predict_tags(
+                tagger,
+                request.texts,
+                kind=request.kind,
+                top_k=request.top_k,
+                threshold=request.threshold,
             )
         return PredictAnswer(
             predictions=[
@@ -95,13 +94,13 @@ def make_app(tagger: Tagger, *, limits: Limits = DEFAULT) -> FastAPI:
         check_characters(len(request.text), limits)
         with turn:
             found = tagger.explain(request.text, request.label)
-        return ExplainAnswer(explanation=dataclasses.asdict(found), table=found.table())
+        return ExplainAnswer(explanation=found.to_dict(), table=found.table())
 
     return app
 
 
 def check_size(request: PredictRequest, limits: Limits) -> None:
-    """Raise where a request is beyond the limits."""
+    """Refuse a request that is beyond the limits."""
     if len(request.texts) > limits.max_texts:
         raise TooLargeError(
             f"the request has {len(request.texts):,} texts, at most {limits.max_texts:,} are taken "
@@ -113,7 +112,7 @@ def check_size(request: PredictRequest, limits: Limits) -> None:
 
 
 def check_characters(n: int, limits: Limits) -> None:
-    """Raise where texts are too long."""
+    """Refuse texts that are too long."""
     if n > limits.max_characters:
         raise TooLargeError(
             f"the request has {n:,} characters of text, at most {limits.max_characters:,} are "
@@ -122,7 +121,7 @@ def check_characters(n: int, limits: Limits) -> None:
 
 
 def _answer_errors(app: FastAPI) -> None:
-    """Every error is an answer ``{"error": ...}`` with a code that says whose it is."""
+    """Answer every error with ``{"error": ...}`` and a code that says whose it is."""
 
     @app.exception_handler(RequestValidationError)
     def not_understood(_: Request, error: RequestValidationError) -> JSONResponse:
@@ -157,7 +156,7 @@ def _answer_errors(app: FastAPI) -> None:
 
 
 def _misunderstood(error: RequestValidationError) -> str:
-    """What is wrong with a request, by the first of its errors."""
+    """Say what is wrong with a request, by the first of its errors."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return f"the request is not JSON: {first['ctx']['error']} at character {first['loc'][-1]}"

@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multitudes.tagger.probabilities import Kind
+from multitudes.tagger import Kind
 
 
 class Message(BaseModel):
-    """A request in which an unknown field is an error, and "3" is no number."""
+    """A request in which an unknown field is an error, and "3" is not a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import uvicorn
 
 from multitudes.errors import ConfigError
-from multitudes.server.app import DEFAULT, make_app
-from multitudes.server.limits import Limits
+from multitudes.server import Limits
+from multitudes.server.app import make_app
 from multitudes.tagger import Tagger
 
 
@@ -18,7 +18,7 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
-    limits: Limits = DEFAULT,
+    limits: Limits = Limits(),
     verbose: bool = True,
     ready: Callable[[str], None] | None = None,
 ) -> None:
@@ -51,16 +51,16 @@ def serve(
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A socket at an address, or an error that says what is wrong with it."""
+    """Return a socket at an address, or raise an error that says what is wrong with it."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        # With its protocol: asyncio sends small answers at once only where it knows it is TCP.
+        # With its protocol: asyncio sends small answers at once only if it knows it is TCP.
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen()  # who asks before the server runs waits, and is not turned away
+        listening.listen()  # a request before the server runs waits, and is not refused
     except (OSError, OverflowError) as error:
         raise ConfigError(
             f"cannot listen at {host}, port {port}: {error}; choose others with --host and --port"

@@ -1,31 +1,25 @@
-"""Which classes a model folder may name: a fixed list, so that loading never runs foreign code.
+"""Which classes a model folder may name: declared ones alone, so that loading runs no foreign code.
 
-A manifest holds a kind such as ``"xr-linear"``. It is looked up here and nowhere else; no module
-or class name that comes from a file is ever imported.
+A manifest holds a kind such as ``"xr-linear"``. It is looked up here and nowhere else: among the
+classes below, those that models declare (`multitudes.models.ModelSpec.stored`), in this library
+and in packages that are installed, and those that were registered. No module or class name that
+comes from a file is ever imported.
 """
 
 from __future__ import annotations
 
-import importlib
-
 from multitudes.errors import StoreError, suggestion
+from multitudes.models import lookup
+from multitudes.models.spec import imported
 from multitudes.store.state import Storable
 
 # kind -> "module:Class", imported on first use so that loading one model imports only its parts.
+# Models are not among them: they declare their own.
 _HOMES = {
     "tagger": "multitudes.tagger:Tagger",
-    "xr-linear": "multitudes.linear:XRLinear",
-    "parabel": "multitudes.linear:Parabel",
-    "one-vs-all": "multitudes.linear:OneVsAll",
-    "level-weights": "multitudes.linear.level_weights:LevelWeights",
     "disentangled": "multitudes.disentangle:Disentangled",
     "eagle": "multitudes.groups:Eagle",
     "deep-miml": "multitudes.groups.miml:DeepMIML",
-    "prime": "multitudes.encoder.prime:Prime",
-    "backbone": "multitudes.encoder.backbone.model:Backbone",
-    "encoder-features": "multitudes.encoder.features:EncoderFeatures",
-    "prototype-index": "multitudes.encoder.search.index:PrototypeIndex",
-    "otseq2set": "multitudes.seq2set.otseq2set:OTSeq2Set",
     "calibrated": "multitudes.scores.calibrated:Calibrated",
     "isotonic-calibration": "multitudes.scores.calibration:IsotonicCalibration",
     "temperature-calibration": "multitudes.scores.calibration:TemperatureCalibration",
@@ -46,28 +40,38 @@ _registered: dict[str, type[Storable]] = {}
 def register(kind: str, cls: type[Storable]) -> None:
     """Allow a class of your own to be loaded, under a kind that is not taken.
 
-    Call it before `load`, from your own code: it takes the class itself, never its name.
+    Call it before `load`, from your own code: it takes the class itself, never its name. A package
+    that declares its models (`multitudes.models`) does not need it.
     """
-    taken = kind in _HOMES or _registered.get(kind, cls) is not cls
+    taken = kind in _homes() or _registered.get(kind, cls) is not cls
     if taken:
         raise StoreError(f"kind {kind!r} is taken: register {cls.__name__} under another name")
     _registered[kind] = cls
 
 
 def kinds() -> list[str]:
-    """All kinds that can be loaded."""
-    return sorted({*_HOMES, *_registered})
+    """Return all kinds that can be loaded."""
+    declared, _ = lookup.stored_classes_of_others()
+    return sorted({*_homes(), *_registered, *declared})
 
 
 def class_of(kind: str) -> type[Storable]:
-    """The class of a kind; an unknown kind is a StoreError."""
+    """Return the class of a kind; an unknown kind is a StoreError."""
     if kind in _registered:
         return _registered[kind]
-    if kind not in _HOMES:
+    home, problems = _homes().get(kind), list[str]()
+    if home is None:
+        declared, problems = lookup.stored_classes_of_others()
+        home = declared.get(kind)
+    if home is None:
+        hint = f"{suggestion(kind, kinds())} (a class of your own: call store.register first)"
         raise StoreError(
             f"the model is of kind {kind!r}, which this version does not know: "
-            f"{suggestion(kind, kinds())} (a class of your own: call store.register first)"
+            + "; ".join([hint, *problems])
         )
-    module, name = _HOMES[kind].split(":")
-    cls: type[Storable] = getattr(importlib.import_module(module), name)
+    cls: type[Storable] = imported(home)
     return cls
+
+
+def _homes() -> dict[str, str]:
+    return {**_HOMES, **lookup.stored_classes()}

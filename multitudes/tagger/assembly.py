@@ -1,4 +1,4 @@
-"""Model and features of a tagger, put together from its settings and the data."""
+"""Model and features of a tagger, put together from its parameters and the data."""
 
 from __future__ import annotations
 
@@ -10,29 +10,39 @@ from sklearn.base import clone
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError, DataError
 from multitudes.features import PassThrough, TfidfFeatures
+from multitudes.groups import Eagle
+from multitudes.models import model_spec
 from multitudes.tagger.devices import set_device
-from multitudes.tagger.group_settings import (
-    check_unused,
-    group_settings,
-    in_eagle,
-    split_settings,
+from multitudes.tagger.presets import (
+    AUTO,
+    AUTOMATIC,
+    asks_for_overlap,
+    choose,
+    default_features,
+    full_model,
+    make_model,
+    named_features,
+    names_of,
 )
-from multitudes.tagger.named_features import named_features
-from multitudes.tagger.overlap import asks_for_overlap, preset_model
-from multitudes.tagger.presets import AUTO, PRESETS, choose, preset
 from multitudes.tagger.settings import (
+    COMMON,
     FEATURES_PREFIX,
+    Setting,
     apply_settings,
     check_names,
+    set_together,
     set_where_known,
     settings_of,
 )
-from multitudes.tagger.text_learner import reads_texts
-from multitudes.types import Model
+from multitudes.types import Model, ReadsTexts
+
+GROUPS_PREFIX = "groups."
+GROUP_DEFAULTS: dict[str, Any] = {"n_steps": "auto", "contrast": True, "use_counts": True}
+"""Settings of `Eagle` that differ from its defaults, which are the paper's: better, for no time."""
 
 
-class Wishes(NamedTuple):
-    """The parameters of a `Tagger` that say what it is made of."""
+class TaggerSpec(NamedTuple):
+    """What a `Tagger` shall be made of: its parameters, settings under their dotted names."""
 
     model: str | Any
     features: Any
@@ -41,98 +51,164 @@ class Wishes(NamedTuple):
     n_jobs: int | None
     device: str | None
 
+    @property
+    def model_name(self) -> str:
+        """The name of the model, or of its class."""
+        return self.model if isinstance(self.model, str) else type(self.model).__name__
 
-def check_wishes(wishes: Wishes) -> None:
+
+class Assembled(NamedTuple):
+    """Unfitted parts of a tagger.
+
+    Parameters
+    ----------
+    model : estimator
+        In `Eagle` if it is to learn from groups.
+    features : feature estimator or None
+        None for a model that reads texts.
+    choice : str
+        Which model it is, and why.
+    """
+
+    model: Any
+    features: Any
+    choice: str
+
+
+def reads_texts(model: Any) -> bool:
+    """Whether a model, or the one inside an `Eagle`, learns from texts and not from features."""
+    inside = model.model if isinstance(model, Eagle) else model
+    return isinstance(inside, ReadsTexts) and bool(inside.reads_texts)
+
+
+def check_spec(spec: TaggerSpec) -> None:
     """Refuse an unknown model, setting or device at once, before any data is read.
 
     Which features and, with "auto", which model will be used depends on the data: a setting of
-    any that may be is let through here.
+    any that may be used is accepted here.
     """
-    models = [wishes.model]
-    if isinstance(wishes.model, str):
-        automatic = [one.name for one in PRESETS.values() if one.reads == "features"]
-        names = automatic if wishes.model == AUTO else [wishes.model]
-        models = [preset(name).make_full_model() for name in names]
+    models = [spec.model]
+    if isinstance(spec.model, str):
+        names = AUTOMATIC if spec.model == AUTO else (spec.model,)
+        models = [full_model(model_spec(name)) for name in names]
+        make_model(names[0], spec.settings)
     features = [TfidfFeatures(), PassThrough()]
-    if reads_texts(models[0]) or wishes.features is not None:
-        features = [_given_features(wishes, models[0])]
+    if reads_texts(models[0]) or spec.features is not None:
+        features = [_given_features(spec, models[0])]
     known = {name for model in models for name in settings_of(model)}
     known |= {name for some in features for name in settings_of(some, FEATURES_PREFIX)}
     known |= group_settings().keys()
-    if isinstance(wishes.model, str):
-        chosen = preset("xr-linear" if wishes.model == AUTO else wishes.model)
-        preset_model(chosen, wishes.settings)
-    check_names(wishes.settings, known)
-    if wishes.device is not None:
-        set_device(clone(models[0], safe=False), clone(features[0], safe=False), wishes.device)
+    check_names(spec.settings, known)
+    if spec.device is not None:
+        set_device(clone(models[0], safe=False), clone(features[0], safe=False), spec.device)
 
 
-def assemble(wishes: Wishes, dataset: Dataset, *, from_groups: bool) -> tuple[Any, Any, str]:
-    """Unfitted (model, features, why this model); the model in `Eagle` if groups teach it.
-
-    There are no features (None) for a model that reads texts.
-    """
-    settings, of_groups = split_settings(wishes.settings)
-    own = preset("xr-linear").make_features()
-    if isinstance(wishes.model, str):
-        name, reason = _preset_name(wishes, dataset)
-        model, settings = preset_model(preset(name), settings)
-        own = preset(name).make_features()
+def assemble(spec: TaggerSpec, dataset: Dataset, *, from_groups: bool) -> Assembled:
+    """Return the unfitted parts of a tagger for this data."""
+    of_groups = {n: value for n, value in spec.settings.items() if n.startswith(GROUPS_PREFIX)}
+    settings = {n: value for n, value in spec.settings.items() if n not in of_groups}
+    if isinstance(spec.model, str):
+        name, choice = _chosen(spec, dataset)
+        model, settings = make_model(name, settings)
+        defaults = default_features(model_spec(name))
     else:
-        if not isinstance(wishes.model, Model):
+        if not isinstance(spec.model, Model):
             raise ConfigError(
-                f"model must be a preset's name or an estimator with fit and predict, "
-                f"got {wishes.model!r}"
+                f"model must be a model's name or an estimator with fit and predict, "
+                f"got {spec.model!r}"
             )
-        model, reason = clone(wishes.model), f"{type(wishes.model).__name__}, as given"
-    features = _features(wishes, model, dataset, own)
+        model, choice = clone(spec.model), f"{type(spec.model).__name__}, as given"
+        defaults = TfidfFeatures()
+    features = _features(spec, model, dataset, defaults)
     if not from_groups:
-        check_unused(model, of_groups)
-    whole = in_eagle(model, of_groups) if from_groups else model
-    if isinstance(wishes.model, str):  # an estimator that was handed over brings its own seed
-        set_where_known(whole, "random_state", wishes.random_state)
-    if wishes.n_jobs is not None:
-        set_where_known(whole, "n_jobs", wishes.n_jobs)
-        set_where_known(features, "n_jobs", wishes.n_jobs)
+        _check_no_groups(model, of_groups)
+    whole = _in_eagle(model, of_groups) if from_groups else model
+    if isinstance(spec.model, str):  # an estimator that was handed over brings its own seed
+        set_where_known(whole, "random_state", spec.random_state)
+    if spec.n_jobs is not None:
+        set_where_known(whole, "n_jobs", spec.n_jobs)
+        set_where_known(features, "n_jobs", spec.n_jobs)
     apply_settings(model, features, settings)
-    if wishes.device is not None:
-        set_device(model, features, wishes.device)
-    return whole, features, f"{reason}; taught by groups" if from_groups else reason
+    if spec.device is not None:
+        set_device(model, features, spec.device)
+    return Assembled(whole, features, f"{choice}; learned from groups" if from_groups else choice)
 
 
-def _features(wishes: Wishes, model: Any, dataset: Dataset, own: Any) -> Any:
-    """The features for this data: those asked for, or `own` of the preset."""
+def _chosen(spec: TaggerSpec, dataset: Dataset) -> tuple[str, str]:
+    """Return the name of the model, and why it is this one."""
+    if spec.model != AUTO:
+        return spec.model, f"{spec.model}, as asked for"
+    if asks_for_overlap(spec.settings):
+        return "xr-linear", "xr-linear, because labels can share leaves only in a tree"
+    return choose(len(dataset), dataset.n_labels)
+
+
+def _features(spec: TaggerSpec, model: Any, dataset: Dataset, defaults: Any) -> Any:
+    """Return the features for this data: those asked for, or the `defaults` of the model."""
     if reads_texts(model) and dataset.texts is None:
         raise DataError(
-            f"{_name(wishes, model)} reads texts, and this data has features instead "
-            f"({dataset!r}): give the texts, or take xr-linear, parabel or one-vs-all"
+            f"{spec.model_name} reads texts, and this data has features instead ({dataset!r}): "
+            f"give the texts, or take {names_of(_over_features)}"
         )
-    if reads_texts(model) or wishes.features is not None:
-        return _given_features(wishes, model)
-    return PassThrough(normalize=True) if dataset.texts is None else own
+    if reads_texts(model) or spec.features is not None:
+        return _given_features(spec, model)
+    return PassThrough(normalize=True) if dataset.texts is None else defaults
 
 
-def _given_features(wishes: Wishes, model: Any) -> Any:
-    """The features asked for; None for a model that reads texts, which can have none."""
+def _given_features(spec: TaggerSpec, model: Any) -> Any:
+    """Return the features asked for; None for a model that reads texts, which takes none."""
     if not reads_texts(model):
-        given = wishes.features
+        given = spec.features
         return named_features(given) if isinstance(given, str) else clone(given, safe=False)
-    if wishes.features is not None:
+    if spec.features is not None:
         raise ConfigError(
-            f"{_name(wishes, model)} reads texts itself and takes no features, got "
-            f"{wishes.features!r}: leave them out, or take xr-linear, parabel or one-vs-all"
+            f"{spec.model_name} reads texts itself and takes no features, got "
+            f"{spec.features!r}: leave them out, or take {names_of(_over_features)}"
         )
     return None
 
 
-def _name(wishes: Wishes, model: Any) -> str:
-    return wishes.model if isinstance(wishes.model, str) else type(model).__name__
+def _over_features(spec: Any) -> bool:
+    return bool(spec.reads == "features")
 
 
-def _preset_name(wishes: Wishes, dataset: Dataset) -> tuple[str, str]:
-    """(preset, why this one)."""
-    if wishes.model != AUTO:
-        return wishes.model, f"{wishes.model}, as asked for"
-    if asks_for_overlap(wishes.settings):
-        return "xr-linear", "xr-linear, because labels can share leaves only in a tree"
-    return choose(len(dataset), dataset.n_labels)
+# ------------------------------------------------------------------ groups
+
+
+def group_settings(eagle: Eagle | None = None) -> dict[str, Setting]:
+    """Return full name -> Setting of an Eagle, without those of the model inside it."""
+    if eagle is None:
+        eagle = Eagle(model_spec("xr-linear").make_model(), **GROUP_DEFAULTS)
+    return {
+        name: setting
+        for name, setting in settings_of(eagle, GROUPS_PREFIX, wrapped=False).items()
+        if setting.parameter not in COMMON
+    }
+
+
+def describe_group_settings() -> list[tuple[str, Any, str]]:
+    """Return (name, value, sentence) of each setting about groups, for help texts."""
+    return [(name, one.get(), one.sentence()) for name, one in group_settings().items()]
+
+
+def _in_eagle(model: Any, settings: Mapping[str, Any]) -> Eagle:
+    """Return a model in `Eagle`, with the settings about groups; an Eagle stays as it is."""
+    eagle = model if isinstance(model, Eagle) else Eagle(model, **GROUP_DEFAULTS)
+    known = group_settings(eagle)
+    check_names(settings, known)
+    set_together((known[name], value) for name, value in settings.items())
+    return eagle
+
+
+def _check_no_groups(model: Any, settings: Mapping[str, Any]) -> None:
+    """Refuse what is about groups if instances have labels of their own."""
+    if isinstance(model, Eagle):
+        raise ConfigError(
+            "Eagle learns from the labels of groups, and these instances are learned from "
+            "directly: pass the model inside it, or data with groups and group_labels"
+        )
+    for name in settings:
+        raise ConfigError(
+            f"setting {name!r} is about labels that were given to groups (--groups), and these "
+            "instances are learned from directly: leave it out"
+        )

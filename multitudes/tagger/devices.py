@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from multitudes.errors import ConfigError
+from multitudes.features import ConcatFeatures
 from multitudes.tagger.settings import FEATURES_PREFIX, settings_of
+from multitudes.types import MovesToDevice
 
 ANYWHERE = ("auto", "cpu")  # what a model without torch takes as well
 ANYHOW = ("auto", "float32")
@@ -49,9 +51,9 @@ def move(model: Any, features: Any, device: str | None, precision: str | None) -
         part.to(chosen, **given)
 
 
-def _movable(model: Any, features: Any) -> Iterator[Any]:
-    blocks = getattr(features, "blocks_", [features])
-    return (part for part in (model, *blocks) if hasattr(part, "to"))
+def _movable(model: Any, features: Any) -> Iterator[MovesToDevice]:
+    blocks = features.blocks_ if isinstance(features, ConcatFeatures) else [features]
+    return (part for part in (model, *blocks) if isinstance(part, MovesToDevice))
 
 
 def _check_used(used: bool, model: Any, device: str) -> None:
@@ -63,7 +65,7 @@ def _check_used(used: bool, model: Any, device: str) -> None:
 
 
 def _check_there(device: str) -> str:
-    """The device that "auto" stands for, or the one named, if it is there."""
+    """Return the device that "auto" stands for, or the one named, if it is there."""
     from multitudes.deep.devices import choose_device
 
     return str(choose_device(device))

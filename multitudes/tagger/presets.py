@@ -1,129 +1,31 @@
-"""Presets: a model under one name, and the features that go well with it if it needs any."""
+"""Models and features by name, as estimators: "auto", overlap, "tfidf,encoder:FOLDER"."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError, suggestion
+from multitudes.features import ConcatFeatures, HashingFeatures, TfidfFeatures
+from multitudes.models import ModelSpec, built_in_models, model_spec
+from multitudes.tagger.settings import settings_of
 
 AUTO = "auto"
+AUTOMATIC = ("xr-linear", "one-vs-all")
+"""The models among which "auto" chooses; it takes the first if labels shall share leaves."""
 
 # Up to here one ranker per label trains in seconds, and no tree can lose a label on the way down.
 ONE_VS_ALL_MAX_LABELS = 1_000
 ONE_VS_ALL_MAX_PAIRS = 20_000_000  # instances times labels
 
-
-@dataclass(frozen=True)
-class Preset:
-    """A named choice of model and features.
-
-    Parameters
-    ----------
-    name : str
-    summary : str
-        One sentence for help texts.
-    model : str
-        "module:Class" of the estimator, or "module:function" that makes one; imported on first use.
-    variant : str, optional
-        What that function is given: which of its models to make.
-    reads : "features" or "texts"
-        Whether the model learns from X, which features make of texts, or from texts themselves.
-    features : mapping
-        Settings of `TfidfFeatures` that differ from its defaults.
-    has_leaves : bool
-        Whether labels live in leaves, which `overlap` lets a label have several of.
-    """
-
-    name: str
-    summary: str
-    model: str
-    variant: str | None = None
-    reads: Literal["features", "texts"] = "features"
-    features: Mapping[str, Any] = field(default_factory=dict)
-    has_leaves: bool = True
-
-    def make_model(self) -> Any:
-        """A new estimator with the preset's settings."""
-        module, name = self.model.split(":")
-        make = getattr(importlib.import_module(module), name)
-        return make() if self.variant is None else make(self.variant)
-
-    def make_full_model(self) -> Any:
-        """A new estimator that has every setting of the preset, those of overlap included."""
-        if not self.has_leaves:
-            return self.make_model()
-        from multitudes.disentangle import Disentangled
-
-        return Disentangled(self.make_model(), overlap=1)
-
-    def make_features(self) -> Any:
-        """New features with the preset's settings; None for a model that reads texts."""
-        if self.reads == "texts":
-            return None
-        from multitudes.features import TfidfFeatures
-
-        return TfidfFeatures(**self.features)
-
-
-def _encoder(name: str, summary: str) -> Preset:
-    return _reader(name, summary, "multitudes.encoder.presets:prime_preset")
-
-
-def _generator(name: str, summary: str) -> Preset:
-    return _reader(name, summary, "multitudes.seq2set.presets:seq2set_preset")
-
-
-def _reader(name: str, summary: str, model: str) -> Preset:
-    return Preset(name, summary, model, variant=name, reads="texts", has_leaves=False)
-
-
-PRESETS = {
-    preset.name: preset
-    for preset in (
-        Preset(
-            "xr-linear",
-            "one tree of linear rankers; fast at any number of labels",
-            "multitudes.linear:XRLinear",
-        ),
-        Preset(
-            "parabel",
-            "three binary trees whose scores are averaged; slower than one tree",
-            "multitudes.linear:Parabel",
-        ),
-        Preset(
-            "one-vs-all",
-            "one linear ranker per label, all of them scored; for small label sets",
-            "multitudes.linear:OneVsAll",
-            has_leaves=False,
-        ),
-        _encoder("prime", "a text encoder and a prototype of each label; for GPUs"),
-        _encoder("prime-lite", "prime in smaller steps: half the batch, one label drawn per text"),
-        _encoder("prime++", "prime in larger steps: twice the batch, three labels drawn per text"),
-        _encoder("dexa", "an encoder with a free vector beside the text of a label"),
-        _encoder("ngame", "an encoder of texts and label texts, batches of similar texts"),
-        _encoder("siamese", "an encoder of texts and label texts, random batches"),
-        _encoder("dpr", "an encoder of texts and label texts, softmax over random batches"),
-        _generator("otseq2set", "writes the set of labels, its size included; for GPUs"),
-        _generator("seq2seq", "writes labels one after the other, in a fixed order"),
-        _generator("mlc2seq", "seq2seq, frequent labels first"),
-        _generator("sgm", "seq2seq that weighs all labels it might have written"),
-    )
-}
-"""The models that `Tagger` knows by name."""
-
-
-def preset(name: str) -> Preset:
-    """The preset of a name; an unknown one is an error that names the nearest."""
-    if name not in PRESETS:
-        raise ConfigError(f"there is no model {name!r}: {suggestion(name, [AUTO, *PRESETS])}")
-    return PRESETS[name]
+OVERLAP = "overlap"
+ENCODER = "encoder"
+FEATURES = {"tfidf": TfidfFeatures, "hashing": HashingFeatures}
 
 
 def choose(n_instances: int, n_labels: int) -> tuple[str, str]:
-    """What "auto" means for so much data: (preset name, the reason in a sentence)."""
+    """Return what "auto" means for data of this size: a model's name, and the reason."""
     size = f"{_counted(n_labels, 'label')} and {_counted(n_instances, 'instance')}"
     small = n_labels <= ONE_VS_ALL_MAX_LABELS
     if small and n_instances * n_labels <= ONE_VS_ALL_MAX_PAIRS:
@@ -139,3 +41,94 @@ def choose(n_instances: int, n_labels: int) -> tuple[str, str]:
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def names_of(having: Callable[[ModelSpec], bool]) -> str:
+    """Return the names of our models with a property, as a choice: "a, b or c"."""
+    *most, last = [name for name, spec in built_in_models().items() if having(spec)]
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def default_features(spec: ModelSpec) -> Any:
+    """Return new features with the settings of a model; None for one that reads texts."""
+    return None if spec.reads == "texts" else TfidfFeatures(**spec.features)
+
+
+# ------------------------------------------------------------------ overlap
+
+
+def full_model(spec: ModelSpec) -> Any:
+    """Return a new estimator that has every setting of a model, those of overlap included."""
+    model = spec.make_model()
+    return Disentangled(model, overlap=1) if spec.has_leaves else model
+
+
+def asks_for_overlap(settings: Mapping[str, Any]) -> bool:
+    """Whether labels may live in several leaves."""
+    overlap = settings.get(OVERLAP, 1)
+    if isinstance(overlap, bool) or not isinstance(overlap, int) or overlap < 1:
+        raise ConfigError(f"overlap must be a whole number >= 1, got {overlap!r}")
+    return overlap > 1
+
+
+def make_model(name: str, settings: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the model of a name, and the settings it takes.
+
+    With overlap it is in `Disentangled`. Without, it is the plain model, and a setting that only
+    matters with overlap is an error.
+    """
+    spec = model_spec(name)
+    overlapping = asks_for_overlap(settings)
+    if not spec.has_leaves and OVERLAP in settings:
+        raise ConfigError(
+            f"{spec.name} has no leaves that labels could share: take "
+            f"{names_of(lambda spec: spec.has_leaves)}, or leave out overlap"
+        )
+    if overlapping:
+        return full_model(spec), dict(settings)
+    plain = spec.make_model()
+    rest = {name: value for name, value in settings.items() if name != OVERLAP}
+    only_with_overlap = settings_of(full_model(spec)).keys() - settings_of(plain).keys()
+    for setting in rest:
+        if setting in only_with_overlap:
+            raise ConfigError(
+                f"setting {setting!r} is about labels that live in several leaves: add overlap=2, "
+                "or leave it out"
+            )
+    return plain, rest
+
+
+# ------------------------------------------------------------------ features
+
+
+def named_features(names: str) -> Any:
+    """Return unfitted features by name; several, with commas between, are put side by side.
+
+    ``encoder:`` is followed by a saved model that has a text encoder (`Prime`), or by a folder or
+    name of sentence-transformers; its embeddings of the texts are the features.
+    """
+    blocks = [_block(name.strip()) for name in names.split(",")]
+    return blocks[0] if len(blocks) == 1 else ConcatFeatures(blocks)
+
+
+def _block(name: str) -> Any:
+    kind, separator, source = name.partition(":")
+    if kind == ENCODER:
+        if not source:
+            raise ConfigError(
+                f"the features {name!r} name no encoder: write encoder:FOLDER, the folder of a "
+                "saved model or of sentence-transformers, or encoder:minilm"
+            )
+        from multitudes.encoder.features import EncoderFeatures
+
+        return EncoderFeatures(source)
+    model = built_in_models().get(name)
+    if model is not None and model.reads == "texts":
+        raise ConfigError(
+            f"features of {name!r} come from a model that is trained already: train one first, "
+            f"and write encoder:FOLDER with its folder"
+        )
+    if kind not in FEATURES or separator:
+        known = [*FEATURES, f"{ENCODER}:FOLDER"]
+        raise ConfigError(f"there are no features {name!r}: {suggestion(name, known)}")
+    return FEATURES[kind]()

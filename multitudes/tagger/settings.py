@@ -22,6 +22,11 @@ FEATURES_PREFIX = "features."
 COMMON = {"random_state": "--seed", "n_jobs": "--threads", "verbose": "--quiet for none"}
 
 
+def dotted(name: str) -> str:
+    """Return the name of a setting with dots, also if given as `set_params` takes it."""
+    return name.replace("__", ".")
+
+
 @dataclass(frozen=True)
 class Setting:
     """One thing that can be set: a parameter, or a field of a parameter that is a Config."""

@@ -1,75 +1,66 @@
-"""Tagger: features and a model behind one door; texts in, label names out."""
+"""Tagger: features and a model in one estimator; texts in, label names out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 
 from multitudes import progress
 from multitudes.data import Dataset
-from multitudes.errors import DataError, NotFittedError, StoreError
-from multitudes.features.text_buffer import as_texts
+from multitudes.disentangle import ambiguous
+from multitudes.errors import DataError, StoreError
+from multitudes.estimator import Estimator
 from multitudes.groups.grouped_dataset import groups_to_learn
-from multitudes.scores.calibrated import Calibrated
-from multitudes.store import State, Storable, build, load, save
+from multitudes.scores.calibrated import Calibrated, CalibrationConfig, CalibrationReport
+from multitudes.store import State, load, save
 from multitudes.store.folder import check_writable
-from multitudes.tagger.assembly import Wishes, assemble, check_wishes
+from multitudes.tagger import inputs, updating
+from multitudes.tagger.assembly import TaggerSpec, assemble, check_spec
 from multitudes.tagger.devices import move
-from multitudes.tagger.group_lists import Group, grouped_texts
-from multitudes.tagger.group_report import GroupReport
-from multitudes.tagger.insights import Insights
-from multitudes.tagger.label_lists import label_matrix
-from multitudes.tagger.label_texts import listed_texts
-from multitudes.tagger.learning import Lesson, learn
+from multitudes.tagger.explanations import checked_explaining, checked_overlapping, texts_to_show
+from multitudes.tagger.prediction import BATCH, Kind, Predictor, Tag, count, named_tags
 from multitudes.tagger.presets import AUTO
-from multitudes.tagger.probabilities import Probabilities
-from multitudes.tagger.update import Updates
+from multitudes.tagger.settings import dotted
+from multitudes.tagger.storing import from_parts, tagger_state
+from multitudes.tagger.training import TrainingData, fit_model
 from multitudes.types import Predictions, Sparse
-from multitudes.validation import checked_count
 
-BATCH = 4096  # instances scored at a time: enough to fill the threads, little memory
-SEARCHED_NAMES = 20_000  # label names compared with a misspelt one: more would take seconds
-
-
-class Tag(NamedTuple):
-    """A label given to a text, and its score."""
-
-    label: str
-    score: float
+if TYPE_CHECKING:
+    from multitudes.disentangle import Ambiguity, Sense
+    from multitudes.encoder.explanation import Explanation as PrototypeExplanation
+    from multitudes.linear.explanation import Explanation
 
 
-class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[misc]
+class Tagger(Estimator):
     """Learns from texts and their labels, and tags new texts.
 
     Parameters
     ----------
     model : str or estimator
-        A preset ("xr-linear", "parabel", "one-vs-all", or a text encoder: "prime",
-        "prime-lite", ...), "auto" to choose among the first three by the size of the data, or any
-        estimator with ``fit(X, Y)`` and ``predict(X, top_k=)``.
+        A name ("xr-linear", "parabel", "one-vs-all"; a text encoder: "prime", "prime-lite", ...;
+        see `multitudes.models.model_names`), "auto" to choose a linear model by the size of the
+        data, or any estimator with ``fit(X, y)`` and ``predict(X, top_k=)``.
     features : str or estimator, optional
-        Turns texts into X with ``fit_transform`` and ``transform``; TF-IDF where absent. Names
-        do, with commas between: "tfidf,encoder:FOLDER" puts the embeddings of a saved text encoder
-        beside the words. For data that comes as X, `PassThrough` with rows scaled to length 1, as
-        TF-IDF rows are. Text encoders read texts themselves and take none.
+        Turns texts into X with ``fit_transform`` and ``transform``; defaults to TF-IDF. Also by
+        name, with commas between several: "tfidf,encoder:FOLDER" puts the embeddings of a saved
+        text encoder beside the words. For data that comes as X, defaults to `PassThrough` with rows
+        scaled to length 1, as TF-IDF rows are. Models that read texts take no features.
     settings : mapping, optional
-        Settings by name, e.g. ``{"branching": 8, "features.min_df": 2}``. With
-        ``{"overlap": 2}`` a label of a tree preset may live in two leaves (`Disentangled`);
-        ``groups.n_steps`` and its kin say how labels of groups are assigned (`Eagle`).
+        Settings by name, e.g. ``{"branching": 8, "solver.cost": 2.0, "features.min_df": 2}``
+        (``solver__cost`` is accepted too). With ``{"overlap": 2}`` a label of a tree model may live
+        in two leaves (`Disentangled`); ``groups.n_steps`` and the like say how labels of groups are
+        assigned (`Eagle`).
     random_state : int
         Same seed, same tagger.
     n_jobs : int, optional
-        All cores where absent.
+        Threads; defaults to all cores.
     device : str, optional
-        Where a text encoder is trained: "cpu", "cuda", "mps", or "auto" for the GPU if there is
-        one, which it is where absent.
+        Where a text encoder is trained: "cpu", "cuda", "mps", or "auto", the default, for the GPU
+        if there is one.
     verbose : bool
         Show progress on stderr.
 
@@ -78,8 +69,8 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
     model_ : the fitted model
     features_ : the fitted features, or None for a model that reads texts
     takes_texts_ : bool
-        False for a tagger fitted on X.
-    labels_ : tuple of str
+        Whether it was fitted on texts, not on X.
+    classes_ : tuple of str
         The name of each label id.
     feature_names_ : sequence of str or None
         Names of the columns of X, for a tagger fitted on X that had them.
@@ -99,6 +90,9 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
     >>> tagger.predict(["a leather belt"], top_k=2)  # doctest: +SKIP
     [[Tag(label='belts', score=0.93), Tag(label='leather goods', score=0.81)]]
     """
+
+    fitted_attribute: ClassVar[str] = "model_"
+    reads_texts: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -122,10 +116,9 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
     def check(self) -> None:
         """Refuse an unknown model, setting or device at once, before any data is read.
 
-        Which features and, with "auto", which model will be used depends on the data: a setting
-        of any that may be is let through here.
+        With "auto", a setting of any model that may be chosen is accepted here.
         """
-        check_wishes(self._wishes())
+        check_spec(self._spec())
 
     def fit(
         self,
@@ -140,19 +133,26 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
         `label_texts` describe labels, by name or in the order of `label_names`, to models that read
         them; a label without one is described by its name.
         """
-        texts = as_texts(texts)
-        if sp.issparse(labels):
-            Y: Any = labels
-            names = label_names
-        else:
-            Y, names = label_matrix(labels, label_names)
-            if len(texts) != Y.shape[0]:
-                raise DataError(
-                    f"fit needs one list of labels per text, got {len(texts):,} texts and "
-                    f"{Y.shape[0]:,} lists"
-                )
-        described = listed_texts(label_texts, names or [str(label) for label in range(Y.shape[1])])
-        return self.fit_dataset(Dataset(Y=Y, texts=texts, label_names=names, label_texts=described))
+        return self.fit_dataset(inputs.labeled_texts(texts, labels, label_names, label_texts))
+
+    def fit_groups(
+        self,
+        texts: Sequence[str],
+        groups: Sequence[inputs.Group | Sequence[inputs.Group] | None],
+        group_labels: Mapping[inputs.Group, Sequence[str]],
+    ) -> Self:
+        """Learn from texts whose labels are known for groups of them only.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        groups : sequence of ids, or of lists of ids
+            The group of each text; None or an empty list for a text in no group.
+        group_labels : mapping of id to sequence of str
+            The label names of each group; a name listed twice counts twice.
+        """
+        dataset = inputs.grouped_texts(texts, groups, group_labels)
+        return self.fit_dataset(dataset, from_groups=True)
 
     def fit_dataset(
         self,
@@ -168,9 +168,9 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
         ----------
         dataset : Dataset
         from_groups : bool, optional
-            Whether to learn from the labels of groups, through `Eagle`; by default where groups
-            have labels and instances have none. Then the labels of an instance that is in a group
-            are compared with those that it was given, in `group_report_`; one that is in no group
+            Whether to learn from the labels of groups, through `Eagle`; by default if groups have
+            labels and instances have none. Then the labels of an instance that is in a group are
+            compared with those that it was given, in `group_report_`; one that is in no group
             is learned from as it is.
         validation : Dataset, optional
             Instances kept aside. Labels are matched by name, and those the training data lacks
@@ -188,85 +188,71 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
                 f"there is nothing to learn from: {dataset!r}; at least one instance needs a label"
             )
         grouped = groups_to_learn(dataset) if from_groups else None
-        model, features, choice = assemble(self._wishes(), dataset, from_groups=from_groups)
-        lesson = Lesson(dataset, grouped, validation, checkpoint, self.n_jobs)
+        parts = assemble(self._spec(), dataset, from_groups=from_groups)
+        data = TrainingData(dataset, grouped, validation, checkpoint, self.n_jobs)
         with progress.shown(self.verbose):
-            model, self.group_report_ = learn(model, features, lesson)
+            self.model_, self.group_report_ = fit_model(parts.model, parts.features, data)
         names = dataset.label_names or [str(label) for label in range(dataset.n_labels)]
-        self._set_learned(model, features, names, choice)
+        self.features_, self.classes_, self.choice_ = parts.features, tuple(names), parts.choice
         self.takes_texts_, self.feature_names_ = dataset.texts is not None, dataset.feature_names
-        self.examples_ = lesson.texts_to_show(model)
+        self.examples_ = texts_to_show(self.model_, data.texts_of_rows())
+        self.calibrated_: Calibrated | None = None
         return self
-
-    def fit_groups(
-        self,
-        texts: Sequence[str],
-        groups: Sequence[Group | Sequence[Group] | None],
-        group_labels: Mapping[Group, Sequence[str]],
-    ) -> Self:
-        """Learn from texts whose labels are known for groups of them only.
-
-        Parameters
-        ----------
-        texts : sequence of str
-        groups : sequence of ids, or of lists of ids
-            The group of each text; None or an empty list for a text in no group.
-        group_labels : mapping of id to sequence of str
-            The label names of each group; a name listed twice counts twice.
-        """
-        return self.fit_dataset(grouped_texts(texts, groups, group_labels), from_groups=True)
 
     def predict(
         self, texts: Any, *, top_k: int = 5, threshold: float | None = None
     ) -> list[list[Tag]]:
-        """The best labels of each text by name, best first.
+        """Return the best labels of each text by name, best first.
 
         Parameters
         ----------
         texts : sequence of str
             Or X, for a tagger fitted on features.
         top_k : int
-            At most so many labels per text.
+            Labels per text, at most.
         threshold : float, optional
             Leave out labels whose score is lower.
         """
-        return self._tags(self.predict_ids(texts, top_k=top_k).above(threshold))
+        return self._predict_kind(texts, "scores", top_k=top_k, threshold=threshold)
 
-    def _tags(self, predictions: Predictions) -> list[list[Tag]]:
-        return [
-            [
-                Tag(self.labels_[label], score)
-                for label, score in zip(labels, scores, strict=True)
-                if label >= 0
-            ]
-            for labels, scores in zip(
-                predictions.labels.tolist(), predictions.scores.tolist(), strict=True
-            )
-        ]
+    def predict_proba(
+        self, texts: Any, *, top_k: int = 5, threshold: float | None = None
+    ) -> list[list[Tag]]:
+        """Return the best labels of each text with their probabilities, best first.
+
+        Needs `calibrate`. The order is that of `predict`, and so are the parameters; `threshold`
+        is compared with probabilities.
+        """
+        return self._predict_kind(texts, "probabilities", top_k=top_k, threshold=threshold)
+
+    def predict_sets(self, texts: Any) -> list[list[Tag]]:
+        """Return the labels each text should get, as many as are right, with their probabilities.
+
+        A model that generates sets decides itself, unless `calibrate` was asked for a rule; any
+        other needs `calibrate`, whose settings say how sets are made.
+        """
+        return self._predict_kind(texts, "sets")
 
     def predict_ids(self, texts: Any, *, top_k: int = 5) -> Predictions:
-        """The best label ids of each text (or row of X), with scores."""
-        self._check_fitted()
-        checked_count(top_k, "top_k")
-        inputs = self._checked_inputs(texts)
-        n = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
-        if n <= BATCH:
-            return self._predict_batch(inputs, int(top_k))
-        batches = []
-        with progress.shown(self.verbose), progress.track("predicting", n, "instances") as task:
-            for start in range(0, n, BATCH):
-                batches.append(self._predict_batch(inputs[start : start + BATCH], int(top_k)))
-                task.advance(len(batches[-1]))
-        return Predictions(
-            np.concatenate([batch.labels for batch in batches]),
-            np.concatenate([batch.scores for batch in batches]),
-            len(self.labels_),
-        )
+        """Return the best label ids of each text (or row of X), with scores."""
+        predictor, given = self._predictor(), self._checked_inputs(texts)
+        with progress.shown(self.verbose and count(given) > BATCH):
+            return predictor.whole(given, top_k=top_k)
 
-    def _predict_batch(self, inputs: Any, top_k: int) -> Predictions:
-        X = inputs if self.features_ is None else self.features_.transform(inputs)
-        found: Predictions = self.model_.predict(X, top_k=top_k)
-        return found
+    def score(self, texts: Any, labels: Sequence[Sequence[str]]) -> float:
+        """Return the precision at 1: how often the best label of a text is right.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Or X, for a tagger fitted on features.
+        labels : sequence of sequences of str
+            The right label names of each; a text without any counts as a miss.
+        """
+        best = self.predict(texts, top_k=1)
+        inputs.label_matrix(labels, None)  # checks that they are lists of str
+        pairs = zip(best, labels, strict=True)
+        return float(np.mean([bool(tags) and tags[0].label in right for tags, right in pairs]))
 
     def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
         """Predict on a device, or in a number format; what is not given stays as it is.
@@ -282,6 +268,133 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
         """
         self._check_fitted()
         move(self.model_, self.features_, device, precision)
+        return self
+
+    def calibrate(
+        self, dataset: Dataset, *, config: CalibrationConfig = CalibrationConfig()
+    ) -> Self:
+        """Learn probabilities and label sets from labeled texts that `fit` has not seen.
+
+        `calibration_report` then says how reliable they are. A change of the model, e.g. by
+        `add_labels`, discards them.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            A few hundred instances or more. Its labels are matched by name; those the tagger does
+            not know are left out.
+        config : CalibrationConfig, optional
+            Method of calibration, rule for sets, the F1 it is tuned for.
+        """
+        predictor, known = self._predictor(), inputs.known_labels(dataset, self.classes_)
+        self.calibrated_ = predictor.calibration(self._inputs_of(known), known, config)
+        return self
+
+    def calibration_report(self) -> CalibrationReport:
+        """Return how reliable scores were before `calibrate`, and probabilities are since."""
+        return self._predictor().checked_calibration().report_
+
+    @property
+    def generates_sets(self) -> bool:
+        """Whether the model generates sets itself; else a rule makes them of its ranking."""
+        return self._predictor().generates_sets
+
+    def explain(self, text: Any, label: str) -> Explanation | PrototypeExplanation:
+        """Return what carried the score of a label, also of one that was not predicted.
+
+        For a model over features that is a `multitudes.linear.explanation.Explanation`: words of
+        the text (or columns of X), level by level. For a text encoder it is a
+        `multitudes.encoder.explanation.Explanation`: parts of the label's prototype, and the
+        training texts nearest to this one if the model keeps them.
+
+        Parameters
+        ----------
+        text : str, or one row of X
+        label : str
+        """
+        self._check_fitted()
+        label_id = inputs.label_id(label, self.classes_)
+        model = checked_explaining(self.model_)
+        given = self._checked_inputs([text] if self.takes_texts_ else text)
+        explanation: Explanation | PrototypeExplanation
+        if self.features_ is None:
+            explanation = model.explain(given[0], label_id).named(label, self.examples_)
+        else:
+            found = model.explain(self.features_.transform(given), label_id)
+            explanation = found.named(label, self._feature_names())
+        return explanation
+
+    def senses(self, label: str) -> list[Sense]:
+        """Return what is around a label in each of its leaves; for a tagger with overlap.
+
+        The senses with most texts come first; in an ensemble, tree by tree.
+        """
+        self._check_fitted()
+        senses = checked_overlapping(self.model_).senses(inputs.label_id(label, self.classes_))
+        names = self._feature_names()
+        return [sense.named(self.classes_, names, self.examples_) for sense in senses]
+
+    def ambiguous_labels(self, *, top_k: int = 20) -> list[Ambiguity]:
+        """Return the labels whose senses are farthest apart; for a tagger with overlap."""
+        self._check_fitted()
+        found = ambiguous(checked_overlapping(self.model_))[:top_k]
+        return [row._replace(label=self.classes_[int(row.label)]) for row in found]
+
+    def partial_fit(self, texts: Any, labels: Sequence[Sequence[str]]) -> Self:
+        """Learn from further texts (or rows of X) of known labels; a first call is `fit`.
+
+        Words that no text had when the tagger was fitted stay unknown.
+        """
+        if not hasattr(self, "model_"):
+            return self.fit(texts, labels)
+        updating.check_updatable(self.model_, "partial_fit")
+        given = self._checked_inputs(texts)
+        Y = updating.known_label_matrix(given, labels, self.classes_)
+        with progress.shown(self.verbose):
+            self.model_.partial_fit(self._predictor().transform(given), Y)
+        self.calibrated_ = None  # other scores, other probabilities
+        return self
+
+    def add_labels(
+        self,
+        texts: Any = None,
+        labels: Sequence[Sequence[str]] | None = None,
+        *,
+        label_texts: Mapping[str, str] | Sequence[str] | None = None,
+    ) -> Self:
+        """Add the labels that are new, without training the others again.
+
+        New names are appended to `classes_`, in alphabetical order.
+
+        Parameters
+        ----------
+        texts, labels : sequence of str (or X), and a list of label names for each
+            Texts that have the new labels; a model over features needs them. Known labels may
+            appear too: their texts are what new labels are told apart from.
+        label_texts : mapping of str to str, or sequence of str
+            New labels for a text encoder, which needs nothing but their description: texts by name,
+            or names that say enough. `texts` with these labels are examples, and help.
+        """
+        self._check_fitted()
+        updating.check_updatable(self.model_, "add_labels")
+        given = None if texts is None else self._checked_inputs(texts)
+        with progress.shown(self.verbose):
+            names = updating.add_labels(
+                self._predictor(), given, labels, label_texts, self.classes_
+            )
+        self.classes_, self.calibrated_ = names, None
+        return self
+
+    def remove_labels(self, labels: Sequence[str]) -> Self:
+        """Drop labels by name; the others keep their order."""
+        self._check_fitted()
+        updating.check_updatable(self.model_, "remove_labels")
+        if isinstance(labels, str):
+            raise DataError("remove_labels takes a list of label names, got one str: write [label]")
+        dropped = {inputs.label_id(label, self.classes_) for label in labels}
+        self.model_.remove_labels(sorted(dropped))
+        self.classes_ = tuple(name for i, name in enumerate(self.classes_) if i not in dropped)
+        self.calibrated_ = None
         return self
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -300,97 +413,43 @@ class Tagger(Updates, Insights, Probabilities, BaseEstimator):  # type: ignore[m
         return tagger
 
     def to_state(self) -> State:
-        """Settings, label names, and model and features as parts."""
+        """Return settings, label names, and model, features and calibration as parts."""
         self._check_fitted()
-        parts = {
-            "model": self.model_, "features": self.features_, "calibrated": self.calibrated_
-        }  # fmt: skip
-        parts = {name: part for name, part in parts.items() if part is not None}
-        for name, part in parts.items():
-            if not isinstance(part, Storable):
-                raise StoreError(
-                    f"the tagger's {name}, {type(part).__name__}, cannot be saved: "
-                    "it needs to_state and from_state, and store.register"
-                )
-        strings: dict[str, Sequence[str]] = {"labels": self.labels_}
-        if self.feature_names_ is not None:
-            strings["feature_names"] = self.feature_names_
-        arrays = {}
-        if self.examples_:
-            strings["examples"] = list(self.examples_.values())
-            arrays["example_rows"] = np.array(list(self.examples_), np.int64)
-        return State(
-            "tagger",
-            {
-                "preset": self.model if isinstance(self.model, str) else None,
-                "features": self.features if isinstance(self.features, str) else None,
-                "settings": dict(self.settings or {}),
-                "random_state": self.random_state,
-                "choice": self.choice_,
-                "takes_texts": self.takes_texts_,
-                "groups": None if self.group_report_ is None else self.group_report_.to_dict(),
-            },
-            arrays,
-            strings=strings,
-            parts={name: part.to_state() for name, part in parts.items()},
-        )
+        return tagger_state(self)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Build a fitted tagger again."""
-        model = build(state.parts["model"])
-        features = build(state.parts["features"]) if "features" in state.parts else None
-        config = state.config
-        given = config["preset"] is not None
-        tagger = cls(
-            config["preset"] if given else model,
-            features=config.get("features") if given else features,
-            settings=config["settings"] or None,
-            random_state=config["random_state"],
-        )
-        tagger._set_learned(model, features, state.strings["labels"], config["choice"])
-        tagger.takes_texts_ = bool(config["takes_texts"])
-        if "calibrated" in state.parts:
-            tagger.calibrated_ = Calibrated.from_state(state.parts["calibrated"])
-        groups = config.get("groups")  # older folders have none
-        tagger.group_report_ = None if groups is None else GroupReport.from_dict(groups)
-        tagger.feature_names_ = state.strings.get("feature_names")
-        rows, examples = state.arrays.get("example_rows"), state.strings.get("examples", ())
-        tagger.examples_ = {} if rows is None else dict(zip(rows.tolist(), examples, strict=True))
+        parameters, learned = from_parts(state)
+        tagger = cls(**parameters)
+        vars(tagger).update(learned)
         return tagger
 
-    def _wishes(self) -> Wishes:
-        settings = self.settings or {}
-        return Wishes(
+    def _spec(self) -> TaggerSpec:
+        settings = {dotted(name): value for name, value in (self.settings or {}).items()}
+        return TaggerSpec(
             self.model, self.features, settings, self.random_state, self.n_jobs, self.device
         )
 
-    def _label_id(self, label: str) -> int:
-        if label not in self.labels_:
-            near = get_close_matches(label, self.labels_[:SEARCHED_NAMES], n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "labels_ lists them"
-            raise DataError(f"there is no label {label!r} among {len(self.labels_):,}: {hint}")
-        return self.labels_.index(label)
+    def _predictor(self) -> Predictor:
+        self._check_fitted()
+        return Predictor(self.model_, self.features_, self.calibrated_, len(self.classes_))
 
-    def _set_learned(self, model: Any, features: Any, names: Sequence[str], choice: str) -> None:
-        self.model_, self.features_ = model, features
-        self.labels_, self.choice_ = tuple(names), choice
-        self.calibrated_ = None
+    def _predict_kind(
+        self, texts: Any, kind: Kind, *, top_k: int | None = None, threshold: float | None = None
+    ) -> list[list[Tag]]:
+        predictor, given = self._predictor(), self._checked_inputs(texts)
+        tags: list[list[Tag]] = []
+        with progress.shown(self.verbose and count(given) > BATCH):
+            for _, found in predictor.blocks(given, kind, top_k=top_k):
+                tags += named_tags(found.above(threshold), self.classes_)
+        return tags
 
     def _checked_inputs(self, texts: Any) -> Any:
-        if not self.takes_texts_:
-            if not getattr(texts, "shape", ()):
-                raise DataError(
-                    "this tagger was fitted on features X, not on texts: "
-                    f"pass X (n_instances, n_features), got {type(texts).__name__}"
-                )
-            return texts
-        if isinstance(texts, str):
-            raise DataError("predict takes a list of texts, got one str: write [text]")
-        if sp.issparse(texts):
-            raise DataError("this tagger was fitted on texts: pass a list of str, not a matrix")
-        return as_texts(texts)
+        return inputs.checked_inputs(texts, takes_texts=self.takes_texts_)
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "model_"):
-            raise NotFittedError("this Tagger has not learned anything yet: call fit or load first")
+    def _inputs_of(self, dataset: Dataset) -> Any:
+        return inputs.inputs_of(dataset, takes_texts=self.takes_texts_)
+
+    def _feature_names(self) -> Sequence[str] | None:
+        return getattr(self.features_, "feature_names", None) or self.feature_names_

@@ -123,5 +123,5 @@ def test_groups_by_name(name: str, n_groups: int) -> None:
 
 def test_an_unknown_way_of_grouping_is_refused() -> None:
     X, Y, X_test, Y_test = long_tailed(300, n_test=60)
-    with pytest.raises(ValueError, match="'Z-4' is no way of grouping"):
+    with pytest.raises(ValueError, match="'Z-4' is not a way of grouping"):
         grouped(Problem(X, Y, X_test, Y_test), "Z-4", 0, Plan())

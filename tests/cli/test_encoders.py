@@ -72,7 +72,7 @@ def test_the_number_format_of_prediction(cli, encoder, model, test_file, tmp_pat
 def test_filter_pairs_are_left_out(cli, encoder, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
-    names = Tagger.load(encoder).labels_
+    names = Tagger.load(encoder).classes_
     write_lines(folder / "lbl.json", [{"uid": name, "title": name} for name in names])
     write_lines(folder / "tst.json", [{"uid": "q", "title": "juicy apple", "target_ind": [2]}])
     fruit = names.index("fruit")
@@ -142,7 +142,7 @@ def test_groups_teach_an_encoder(cli, train_file, test_file, tmp_path):
     )  # fmt: skip
     assert result.code == 0
     assert "labels assigned to instances: " in result.err
-    assert "prime-lite, as asked for; taught by groups" in result.err
+    assert "prime-lite, as asked for; learned from groups" in result.err
 
 
 def test_words_beside_an_encoder(cli, encoder, train_file, test_file, tmp_path):

@@ -26,7 +26,7 @@ def test_json(cli, model):
 
 
 def test_labels_and_vocabulary(cli, model):
-    assert tuple(cli("inspect", model, "--labels").out.split()) == Tagger.load(model).labels_
+    assert tuple(cli("inspect", model, "--labels").out.split()) == Tagger.load(model).classes_
     words = cli("inspect", model, "--vocabulary").out.split()
     assert words == list(Tagger.load(model).features_.feature_names)
 

@@ -114,7 +114,7 @@ def test_reads_stdin(cli, train_file, tmp_path, monkeypatch):
     with train_file.open() as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         assert cli("train", "-", "-o", tmp_path / "m", "-q").code == 0
-    assert len(Tagger.load(tmp_path / "m").labels_) == 5
+    assert len(Tagger.load(tmp_path / "m").classes_) == 5
 
 
 def test_same_seed_same_model(cli, train_file, tmp_path):
@@ -141,7 +141,7 @@ def test_groups_teach_a_model(cli, grouped, test_file, tmp_path):
         "-o", tmp_path / "m", "-m", "xr-linear", "--test", test_file,
     )  # fmt: skip
     assert result.code == 0
-    assert "xr-linear, as asked for; taught by groups" in result.err
+    assert "xr-linear, as asked for; learned from groups" in result.err
     assert "40 groups of 3.0 instances" in result.err
     assert "labels assigned to instances: " in result.err
     assert "by chance" not in result.err

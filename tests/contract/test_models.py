@@ -1,336 +1,254 @@
-"""What every model promises: one list of checks over all that can be discovered."""
+"""What every model promises: over features, groups and texts, linear and deep."""
 
 from __future__ import annotations
 
 import copy
-import importlib
 import inspect
-import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from multitudes import store
+from multitudes import store, types
+from multitudes.config import Config
 from multitudes.errors import ConfigError, DataError, NotFittedError
-from multitudes.features import TfidfFeatures
-from multitudes.linear import SolverConfig, XRLinear
+from multitudes.estimator import Estimator
 from multitudes.types import Model, Predictions
 
-PACKAGES = ("multitudes.linear", "multitudes.disentangle")
-# Small trees of several levels, for those that have such a setting.
-SMALL = {"branching": 4, "max_leaf_size": 5, "n_trees": 2, "beam_width": 4}
-N_LABELS = 40
+from .cases import CASES, Case, public_models
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+PROTOCOLS = {
+    name: one
+    for name, one in vars(types).items()
+    if getattr(one, "_is_runtime_protocol", False) and one is not Model
+}
 
 
-def discovered() -> dict[str, type]:
-    """All public classes with fit and predict, by name."""
-    found = {}
-    for package in map(importlib.import_module, PACKAGES):
-        for name in package.__all__:
-            one = getattr(package, name)
-            if inspect.isclass(one) and hasattr(one, "fit") and hasattr(one, "predict"):
-                found[name] = one
-    return found
-
-
-def made(name: str, **settings: Any) -> Any:
-    """A model with small settings; one that wraps another gets a small XRLinear."""
-    cls = discovered()[name]
-    known = inspect.signature(cls).parameters
-    given: dict[str, Any] = {key: value for key, value in SMALL.items() if key in known}
-    if "model" in known:
-        given["model"] = made("XRLinear")
-    return set_where_it_is(cls(**given), **settings)
-
-
-def set_where_it_is(model: Any, **settings: Any) -> Any:
-    """Set settings of the model, or of the model that it wraps."""
-    for key, value in settings.items():
-        model.set_params(**{setting_name(model, key): value})
-    return model
-
-
-def setting_name(model: Any, key: str) -> str:
-    """'seed' or 'model__seed'; that of the wrapped model where both have one."""
-    names = [name for name in model.get_params() if name.split("__")[-1] == key]
-    return max(names, key=len)
-
-
-def flat(state: store.State, prefix: str = "") -> dict[str, Any]:
-    """Everything a model learned, by path."""
-    found: dict[str, Any] = {f"{prefix}config": dict(state.config)}
-    found |= {f"{prefix}{key}": np.asarray(array) for key, array in state.arrays.items()}
-    found |= {f"{prefix}{key}": list(strings) for key, strings in state.strings.items()}
-    for name, part in state.parts.items():
-        found |= flat(part, f"{prefix}{name}/")
-    return found
-
-
-def assert_same_state(left: Any, right: Any) -> None:
-    one, other = flat(left.to_state()), flat(right.to_state())
-    assert one.keys() == other.keys()
-    for key, value in one.items():
-        np.testing.assert_equal(value, other[key], err_msg=key)
-
-
-def assert_same_predictions(left: Predictions, right: Predictions) -> None:
+def assert_alike(left: Predictions, right: Predictions, tolerance: float) -> None:
     np.testing.assert_array_equal(left.labels, right.labels)
-    np.testing.assert_array_equal(left.scores, right.scores)
+    np.testing.assert_allclose(left.scores, right.scores, rtol=tolerance, atol=tolerance)
 
 
-@pytest.fixture(scope="module")
-def data():
-    """X, Y of 150 instances: a label's instances tend to have its two features."""
-    rng = np.random.default_rng(0)
-    Y = rng.random((150, N_LABELS)) < 2 / N_LABELS
-    Y[np.arange(150), rng.integers(0, N_LABELS, 150)] = True
-    own = rng.random((N_LABELS, 40)) < 2 / 40
-    X = Y @ (own * 1.0) + (rng.random((150, 40)) < 0.1)
-    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
-    return sp.csr_array(X.astype(np.float32)), sp.csr_array(Y.astype(np.float32))
+def rows(X: Any, chosen: list[int]) -> Any:
+    return [X[row] for row in chosen] if isinstance(X, list) else X[chosen]
 
 
-@pytest.fixture(scope="module", params=sorted(discovered()))
+@pytest.fixture(scope="module", params=sorted(CASES))
 def name(request):
     return request.param
 
 
 @pytest.fixture(scope="module")
-def model(name, data):
-    return made(name).fit(*data)
+def case(name) -> Case:
+    return CASES[name]
 
 
-def test_all_models_are_discovered():
-    assert {"XRLinear", "Parabel", "OneVsAll", "Disentangled"} <= set(discovered())
+@pytest.fixture(scope="module")
+def model(case):
+    """Fitted once for all tests of the module, which leave it as it is."""
+    return case.fit(case.make(), *case.data())
+
+
+def test_there_is_a_case_for_every_public_model():
+    assert set(CASES) == set(public_models())
+
+
+# --- settings
+
+
+def test_a_model_is_an_estimator_of_ours(name, case):
+    assert isinstance(case.make(), Estimator)
+    assert isinstance(case.make(), Model)
+    assert type(case.make()) is public_models()[name]
+
+
+def test_parameters_are_keyword_only_and_configs_have_defaults(case):
+    parameters = inspect.signature(type(case.make())).parameters.values()
+    for parameter in parameters:
+        assert parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "model"
+        if parameter.name != "model":
+            assert parameter.default is not parameter.empty
+        if "Config" in str(parameter.annotation) or "Training" in str(parameter.annotation):
+            assert isinstance(parameter.default, Config)
+
+
+def test_fields_of_configs_are_parameters(case):
+    model = case.make()
+    deep = model.get_params()
+    for name, value in model.get_params(deep=False).items():
+        if isinstance(value, Config):
+            for field, setting in value.get_params().items():
+                assert deep[f"{name}__{field}"] == setting
+                assert model.set_params(**{f"{name}__{field}": setting}) is model
+            assert getattr(model, name) == value
+    with pytest.raises(ConfigError, match="has no parameter 'no_such_setting'"):
+        model.set_params(no_such_setting=1)
+
+
+def test_set_params_is_the_constructor(case):
+    for key, value in case.make().get_params(deep=False).items():
+        model = case.make()
+        assert model.set_params(**{key: value}) is model
+        assert model.get_params(deep=False)[key] is value
 
 
 # --- fit
 
 
-def test_fit_returns_self(name, data):
-    model = made(name)
-    assert isinstance(model, Model)
-    assert model.fit(*data) is model
-
-
-def test_fit_learns(model, data):
-    X, Y = data
-    best = model.predict(X, top_k=1).labels[:, 0]
-    assert Y.toarray()[np.arange(len(best)), best].mean() > 0.9
-    assert model.n_labels_ == N_LABELS
-    assert model.n_features_in_ == X.shape[1]
-
-
-def test_fit_keeps_settings_and_writes_only_learned_state(name, data):
-    model = made(name)
+def test_fit_returns_self_and_leaves_settings_and_data_alone(case):
+    X, Y = case.data()
+    given_X, given_Y = copy.deepcopy(X), Y.copy()
+    model = case.make()
     before = model.get_params()
-    model.fit(*data)
+    assert case.fit(model, given_X, given_Y) is model
     assert model.get_params() == before
     learned = {key for key in vars(model) if key not in before}
     assert all(key.endswith("_") or key.startswith("_") for key in learned)
+    for given, kept in ((given_X, X), (given_Y, Y)):
+        if sp.issparse(given):
+            for part in ("data", "indices", "indptr"):
+                np.testing.assert_array_equal(getattr(given, part), getattr(kept, part))
+        else:
+            assert given == kept
 
 
-def test_fit_leaves_the_callers_data_alone(name, data):
-    X, Y = (matrix.copy() for matrix in data)
-    made(name).fit(X, Y)
-    for matrix, before in zip((X, Y), data, strict=True):
-        for part in ("data", "indices", "indptr"):
-            np.testing.assert_array_equal(getattr(matrix, part), getattr(before, part))
+def test_the_same_random_state_gives_the_same_model_and_a_clone_starts_anew(case, model):
+    X, Y = case.data()
+    twin = clone(model)
+    assert twin.get_params(deep=False).keys() == model.get_params(deep=False).keys()
+    with pytest.raises(NotFittedError):
+        twin.predict(X)
+    assert_alike(case.fit(twin, X, Y).predict(X), model.predict(X), case.tolerance)
 
 
-def test_a_second_fit_forgets_the_first(name, model, data):
-    X, Y = data
-    twice = made(name).fit(X[:100, :30], Y[:100, :20]).fit(X, Y)
-    assert_same_state(twice, model)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_the_same_seed_gives_the_same_model_whatever_the_threads(name, model, data, n_jobs):
-    again = made(name, n_jobs=n_jobs).fit(*data)
-    assert_same_state(again, model)
-    assert_same_predictions(again.predict(data[0]), model.predict(data[0]))
-
-
-def test_a_failed_fit_leaves_no_half_learned_model(name, data):
-    X, Y = data
-    broken = made(name)
-    with pytest.raises(DataError, match="X has 150 rows and Y has 149"):
-        broken.fit(X, Y[:-1])
+def test_a_failed_fit_leaves_no_half_learned_model(case):
+    X, Y = case.data()
+    broken = case.make()
+    with pytest.raises(DataError):
+        case.fit(broken, X, Y[:-1])
     with pytest.raises(NotFittedError):
         broken.predict(X)
+
+
+def test_an_unfitted_model_says_so(name, case):
+    model = case.make()
+    for ask in (lambda: model.predict(case.data()[0]), model.to_state):
+        with pytest.raises(NotFittedError, match=f"this {name} .*: call fit") as caught:
+            ask()
+        assert isinstance(caught.value, SklearnNotFittedError)
+    with pytest.raises(SklearnNotFittedError):
+        check_is_fitted(model)
+
+
+def test_a_fitted_model_is_fitted(model):
+    check_is_fitted(model)
 
 
 # --- predict
 
 
-def test_predict_before_fit_is_refused(name, data):
-    with pytest.raises(NotFittedError, match=f"this {name} has not learned anything yet"):
-        made(name).predict(data[0])
-
-
-def test_predict_changes_neither_model_nor_data(model, data):
-    X = data[0].copy()
-    before = {key: copy.deepcopy(value) for key, value in flat(model.to_state()).items()}
-    first = model.predict(X)
-    model.predict(X, top_k=11)
-    assert_same_predictions(model.predict(X), first)
-    np.testing.assert_equal(flat(model.to_state()), before)
-    np.testing.assert_array_equal(X.data, data[0].data)
-
-
-def test_predictions_are_in_order_and_in_range(model, data):
-    found = model.predict(data[0], top_k=7)
+def test_predictions_are_in_order_and_in_range_and_ties_go_to_the_smaller_id(case, model):
+    X, Y = case.data()
+    found = model.predict(X, top_k=4)
     assert isinstance(found, Predictions)
-    assert found.labels.shape == found.scores.shape == (150, 7)
+    assert found.labels.shape == found.scores.shape == (Y.shape[0], 4)
     assert (found.labels.dtype, found.scores.dtype) == (np.int32, np.float32)
-    assert found.labels.max() < N_LABELS
+    assert found.n_labels == model.n_labels_ == Y.shape[1]
+    assert found.labels.max() < Y.shape[1]
     np.testing.assert_array_equal(found.labels < 0, np.isneginf(found.scores))
     assert (found.scores[:, 1:] <= found.scores[:, :-1]).all()
+    tied = (found.scores[:, 1:] == found.scores[:, :-1]) & (found.labels[:, 1:] >= 0)
+    assert (found.labels[:, 1:] > found.labels[:, :-1])[tied].all()
     for row in found.labels:
         listed = row[row >= 0]
         assert len(set(listed.tolist())) == len(listed)
 
 
-def test_a_batch_is_its_single_rows(model, data):
-    X = data[0]
+def test_predict_changes_neither_model_nor_data(case, model):
+    X = case.data()[0]
+    given, before = copy.deepcopy(X), model.get_params()
+    first = model.predict(given)
+    model.predict(given, top_k=3)
+    assert_alike(model.predict(given), first, 0)
+    assert model.get_params() == before
+    same = given == X if isinstance(X, list) else (given != X).nnz == 0
+    assert same
+
+
+def test_a_batch_is_its_single_rows(case, model):
+    X = case.data()[0]
     batch = model.predict(X)
-    for row in range(0, 150, 11):
-        assert_same_predictions(model.predict(X[[row]]), batch[[row]])
+    for row in range(0, len(batch), 13):
+        assert_alike(model.predict(rows(X, [row])), batch[[row]], case.tolerance)
 
 
-def test_the_order_of_rows_does_not_matter(model, data):
-    X = data[0]
-    order = np.random.default_rng(0).permutation(150)
-    assert_same_predictions(model.predict(X[order]), model.predict(X)[order])
+def test_top_k_is_checked(case, model):
+    for top_k in (0, -1, 2.5, "5", None):
+        with pytest.raises(ConfigError, match="top_k must be a whole number >= 1, got"):
+            model.predict(case.data()[0], top_k=top_k)
 
 
-def test_sparse_matrices_of_both_kinds_and_dense_x_are_alike(model, data):
-    X = data[0]
-    for other in (sp.csr_matrix(X), X.toarray(), X.toarray().astype(np.float64), X.tocsc()):
-        assert_same_predictions(model.predict(other), model.predict(X))
-
-
-def test_more_labels_than_there_are(model, data):
-    found = model.predict(data[0], top_k=10**6)
-    assert found.labels.shape == (150, N_LABELS)
-    assert_same_predictions(found.top(5), model.predict(data[0], top_k=5))
-
-
-@pytest.mark.parametrize("top_k", [0, -1, 2.5, "5", None])
-def test_top_k_is_checked(model, data, top_k):
-    with pytest.raises(ConfigError, match="top_k must be a whole number >= 1, got"):
-        model.predict(data[0], top_k=top_k)
-
-
-def test_ties_go_to_the_smaller_label_id(name, data):
-    """Labels 2 i and 2 i + 1 have the same instances."""
-    X, Y = data
-    found = made(name).fit(X, Y[:, np.repeat(np.arange(20), 2)]).predict(X, top_k=40)
-    tied = (found.scores[:, 1:] == found.scores[:, :-1]) & (found.labels[:, 1:] >= 0)
-    assert tied.sum() > 150
-    assert (found.labels[:, 1:] > found.labels[:, :-1])[tied].all()
-
-
-def test_no_rows_give_no_predictions(model, data):
-    assert model.predict(data[0][:0], top_k=3).labels.shape == (0, 3)
-
-
-def test_other_features_than_in_training_are_refused(model, data):
-    with pytest.raises(DataError, match="X has 39 features, but the model was trained on 40"):
-        model.predict(data[0][:, :39])
-
-
-def test_score_is_precision_at_one(model, data):
-    X, Y = data
+def test_score_is_precision_at_one_of_labels_in_any_form(case, model):
+    X, Y = case.data()
     best = model.predict(X, top_k=1).labels[:, 0]
-    expected = Y.toarray()[np.arange(150), best].mean()
-    assert model.score(X, Y) == pytest.approx(expected)
+    expected = pytest.approx(Y.toarray()[np.arange(len(best)), best].mean())
+    for y in (Y, Y.tocsc(), sp.csr_matrix(Y), Y.toarray(), Y.toarray().astype(int).tolist()):
+        assert model.score(X=X, y=y) == expected
 
 
-# --- kept and used elsewhere
-
-
-def test_store_round_trip(model, data, tmp_path):
+def test_store_round_trip(case, model, tmp_path):
     store.save(model, tmp_path / "model")
     again = store.load(tmp_path / "model", verify=True)
     assert type(again) is type(model)
-    assert_same_state(again, model)
-    assert_same_predictions(again.predict(data[0], top_k=10), model.predict(data[0], top_k=10))
-
-
-def test_a_loaded_model_can_be_saved_again(model, tmp_path):
-    store.save(model, tmp_path / "model")
-    again = store.load(tmp_path / "model")
+    X = case.data()[0]
+    assert_alike(again.predict(X, top_k=4), model.predict(X, top_k=4), case.tolerance)
     store.save(again, tmp_path / "copy")
-    assert_same_state(store.load(tmp_path / "copy"), model)
+    copied = store.load(tmp_path / "copy")
+    assert_alike(copied.predict(X), model.predict(X), case.tolerance)
 
 
-@pytest.mark.parametrize("how", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-def test_copies_predict_the_same(model, data, how):
-    assert_same_predictions(how(model).predict(data[0]), model.predict(data[0]))
+# --- what it can do
 
 
-def test_clone_keeps_settings_and_forgets_what_was_learned(name, data):
-    model = set_where_it_is(made(name), random_state=5, solver=SolverConfig(cost=2.0)).fit(*data)
-    twin = clone(model)
-    for key in ("random_state", "solver"):
-        assert (
-            twin.get_params()[setting_name(twin, key)]
-            == model.get_params()[setting_name(model, key)]
-        )
-    with pytest.raises(NotFittedError):
-        twin.predict(data[0])
-    assert_same_state(twin.fit(*data), model)
+def test_a_model_meets_the_protocols_that_it_claims_and_no_other(case, model):
+    met = {name for name, protocol in PROTOCOLS.items() if isinstance(model, protocol)}
+    assert met == case.can & set(PROTOCOLS)
 
 
-def test_set_params_is_the_constructor(name):
-    for key, value in made(name).get_params(deep=False).items():
-        model = made(name)
-        assert model.set_params(**{key: value}) is model
-        assert model.get_params(deep=False)[key] is value
-    with pytest.raises(ValueError, match="Invalid parameter 'no_such_setting'"):
-        made(name).set_params(no_such_setting=1)
+def test_tags_say_whether_it_reads_texts(case, model):
+    reads_texts = "ReadsTexts" in case.can
+    assert getattr(model, "reads_texts", False) == reads_texts
+    tags = get_tags(model)
+    assert tags.input_tags.string == reads_texts
+    assert tags.input_tags.two_d_array == tags.input_tags.sparse == (not reads_texts)
+    assert tags.target_tags.required
 
 
-WORDS = ["cat", "dog", "horse", "owl", "barn", "house", "wood", "lake"]
-TEXTS = [f"{who} {where} {i}" for i in range(4) for who in WORDS[:4] for where in WORDS[4:]]
-TEXT_LABELS = sp.csr_array([[float(word in text) for word in WORDS] for text in TEXTS])
-
-
-def text_pipeline(name: str) -> Any:
-    """Features and a model with leaves of two labels."""
-    cls = discovered()[name]
-    model = made(name)
-    if name != "OneVsAll":
-        set_where_it_is(model, max_leaf_size=2, branching=2)
-    assert isinstance(model, cls)
-    return make_pipeline(TfidfFeatures(), model)
-
-
-def test_behind_features_in_a_pipeline(name):
-    pipeline = text_pipeline(name).fit(TEXTS, TEXT_LABELS)
-    found = pipeline.predict(["an owl in the wood"], top_k=2)
-    assert sorted(found.labels[0].tolist()) == [3, 6]
-    assert pipeline.score(TEXTS, TEXT_LABELS) == 1
-
-
-def test_in_a_grid_search_with_its_own_score(name):
-    pipeline = text_pipeline(name)
-    key = f"{name.lower()}__{setting_name(pipeline[-1], 'solver')}"
-    grid = {key: [SolverConfig(cost=1e-6), SolverConfig()]}
-    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(TEXTS, TEXT_LABELS)
-    assert search.best_params_ == {key: SolverConfig()}
-    assert search.best_score_ > 0.9
-
-
-def test_the_wrapped_model_stays_unfitted(data):
-    inner = made("XRLinear")
-    wrapper = discovered()["Disentangled"](inner).fit(*data)
-    assert wrapper.model is inner
-    assert isinstance(inner, XRLinear)
-    assert not hasattr(inner, "tree_")
+def test_what_it_claims_works(case, model):
+    X, Y = case.data()
+    one = rows(X, [0])
+    model = copy.deepcopy(model)
+    if "Explains" in case.can:
+        assert model.explain(one[0] if isinstance(X, list) else one, 1).label == 1
+    if "ScoresPairs" in case.can:
+        assert model.score_pairs(X, Y).nnz == Y.nnz
+    if "MakesSets" in case.can:
+        assert isinstance(model.predict_sets(one), Predictions)
+    if "PartitionModel" in case.can:
+        assert all(hasattr(tree, "fit_matcher") for tree in model.partitions())
+    if "MovesToDevice" in case.can:
+        assert model.to("cpu") is model
+    if "Updates" in case.can:
+        assert model.partial_fit(X=X, y=Y.toarray()) is model
+    if "RemovesLabels" in case.can:
+        n_labels = model.n_labels_
+        assert model.remove_labels([0]) is model
+        assert model.n_labels_ == n_labels - 1

@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from multitudes.data import make_catalogue
-from multitudes.disentangle import Disentangled, ambiguous
-from multitudes.disentangle.sense_notes import SenseNotes
+from multitudes.disentangle import Ambiguity, Disentangled, ambiguous
+from multitudes.disentangle.senses import SenseNotes
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.features import TfidfFeatures
 from multitudes.labels import LabelTree
@@ -39,10 +39,15 @@ def by_hand(trees=1):
     )
 
 
+def columns(rows):
+    """The rows of `ambiguous` as a column per field."""
+    return Ambiguity(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
 @pytest.mark.parametrize("trees", [1, 3])
 def test_known_values(trees):
-    found = ambiguous(by_hand(trees))
-    assert found.labels.tolist() == [0, 1, 4]
+    found = columns(ambiguous(by_hand(trees)))
+    assert found.label.tolist() == [0, 1, 4]
     quarter = 0.25 * 2 + 0.75 * np.log2(4 / 3)  # bits of a division 10 : 30
     np.testing.assert_allclose(found.variation, [quarter, 1, 0], atol=1e-6)
     np.testing.assert_allclose(found.cosine, [0, 24 / 25, 1], atol=1e-6)
@@ -61,18 +66,16 @@ def test_three_copies_weigh_by_pairs_of_instances():
         np.array([[1, 0], [1, 0], [1, 0]], np.float16),
     )
     model.models_, model.notes_, model.n_labels_ = [SimpleNamespace(tree_=tree)], [notes], 1
-    found = ambiguous(model, min_instances=0)
+    found = columns(ambiguous(model, min_instances=0))
     # Of the pairs in different senses 2 * 2 have cosine 1, and 2 * 4 + 2 * 4 have 0.
     np.testing.assert_allclose(found.cosine, [4 / 20], atol=1e-6)
     np.testing.assert_allclose(found.variation, [1.5], atol=1e-6)
 
 
-def test_rare_labels_are_left_out_and_top_cuts():
-    assert ambiguous(by_hand(), min_instances=30).labels.tolist() == [0]
-    top = ambiguous(by_hand()).top(1)
-    assert len(top) == 1
-    assert top.labels.tolist() == [0]
-    assert top.n_instances.tolist() == [40]
+def test_rare_labels_are_left_out_and_the_most_ambiguous_comes_first():
+    assert [row.label for row in ambiguous(by_hand(), min_instances=30)] == [0]
+    top = ambiguous(by_hand())[0]
+    assert (top.label, top.n_instances) == (0, 40)
 
 
 def test_truly_ambiguous_labels_of_the_catalogue_rank_above_the_others():
@@ -80,8 +83,8 @@ def test_truly_ambiguous_labels_of_the_catalogue_rank_above_the_others():
     shop = make_catalogue(8000, n_labels=600, random_state=1)
     X = TfidfFeatures().fit_transform(shop.dataset.texts)
     model = Disentangled(XRLinear(max_leaf_size=25), match_width=1).fit(X, shop.dataset.Y)
-    found = ambiguous(model)
-    truly = np.isin(found.labels, shop.ambiguous_labels)
+    found = columns(ambiguous(model))
+    truly = np.isin(found.label, shop.ambiguous_labels)
     assert truly.sum() > 100
     assert (~truly).sum() > 100
     assert roc_auc_score(truly, found.distance) > 0.72

@@ -9,7 +9,7 @@ from multitudes.data import make_catalogue
 from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.features import ConcatFeatures, DenseFeatures, TfidfFeatures
-from multitudes.linear import OneVsAll, Parabel, XRLinear
+from multitudes.linear import OneVsAll, Parabel, SolverConfig, XRLinear
 from multitudes.metrics import precision_at_k
 from multitudes.store import load, save
 
@@ -66,7 +66,7 @@ def test_the_tolerance_is_that_of_overlapping_trees_alone(shop, tree_model):
     """The rankers differ with it, and the settings of the fitted model are those it was given."""
     X, Y = shop[:2]
     rough, exact = (Disentangled(tree_model, tolerance=t).fit(X, Y) for t in (9.0, 1.0))
-    assert rough.models_[0].solver is exact.models_[0].solver is None
+    assert rough.models_[0].solver == exact.models_[0].solver == SolverConfig()
     again = clone(tree_model).set_params(tree=rough.models_[0].tree_).fit(X, Y)
     assert not same_weights(rough.models_[0], again)
     again.set_params(tree=exact.models_[0].tree_).fit(X, Y)

@@ -134,8 +134,9 @@ def test_senses_of_a_label(shop, fitted):
     assert sum(sense.n_instances for sense in senses) == Y[:, [label]].sum()
     for sense in senses:
         assert set(sense.nearest) <= set(tree.labels_of_leaf(sense.leaf)) - {label}
-        assert len(sense.words) == len(sense.weights)
-        assert Y[sense.examples][:, [label]].toarray().all()
+        weights = [weight for _, weight in sense.words]
+        assert weights == sorted(weights, reverse=True)
+        assert Y[list(sense.examples)][:, [label]].toarray().all()
 
 
 def test_an_ensemble_has_senses_in_each_tree(shop):
@@ -148,9 +149,22 @@ def test_an_ensemble_has_senses_in_each_tree(shop):
 def test_senses_come_back_from_disk(tmp_path, fitted):
     save(fitted, tmp_path / "model")
     again = load(tmp_path / "model")
-    for mine, other in zip(fitted.senses(5), again.senses(5), strict=True):
-        for name, value in vars(mine).items():
-            np.testing.assert_array_equal(value, getattr(other, name))
+    assert again.senses(5) == fitted.senses(5)
+
+
+def test_senses_take_names(fitted):
+    sense = fitted.senses(5)[0]
+    labels = [f"label {i}" for i in range(fitted.n_labels_)]
+    words = [f"word {i}" for i in range(fitted.n_features_in_)]
+    first, *others = sense.examples
+    named = sense.named(labels, words, {first: "a text"})
+    assert named.nearest == tuple(f"label {i}" for i in sense.nearest)
+    assert named.words == tuple((f"word {i}", weight) for i, weight in sense.words)
+    assert named.texts == ("a text",)
+    assert named.examples == (first, *others)
+    unnamed = sense.named(labels, None, {})
+    assert unnamed.words[0] == (f"feature {sense.words[0][0]}", sense.words[0][1])
+    assert unnamed.texts == ()
 
 
 def test_a_narrow_match_gives_fewer_copies(shop, fitted):

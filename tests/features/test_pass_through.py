@@ -33,11 +33,11 @@ def test_normalize_leaves_the_users_matrix_alone():
 
 
 def test_refusals():
-    with pytest.raises(DataError, match="row 1, column 0"):
+    with pytest.raises(DataError, match="row 1, feature 0"):
         PassThrough().fit(sp.csr_array(np.array([[1.0, 0], [np.nan, 0]])))
-    with pytest.raises(DataError, match="use TfidfFeatures"):
+    with pytest.raises(DataError, match="texts go through"):
         PassThrough().fit(["a text"])
-    with pytest.raises(DataError, match="2 columns as in fit, got 3"):
+    with pytest.raises(DataError, match="X has 3 features, but PassThrough is expecting 2"):
         PassThrough().fit(np.ones((1, 2))).transform(np.ones((1, 3)))
     with pytest.raises(DataError, match="numbers"):
         PassThrough().fit(np.array([["a", "b"]], dtype=object))

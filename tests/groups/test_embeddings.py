@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from multitudes.errors import ConfigError, DataError
 from multitudes.groups import candidates, group_label_embeddings
 from multitudes.groups.candidates import checked_candidates
-from multitudes.groups.embeddings import automatic_steps
-from multitudes.groups.instance_rows import checked_instances, instance_rows
+from multitudes.groups.embeddings import automatic_steps, checked_instances, instance_rows
 from multitudes.groups.making import clustered_groups, random_groups
 from multitudes.labels import pifa
 from tests.groups.problems import words_of_labels

@@ -11,8 +11,8 @@ from multitudes.kernels.threads import ThreadTeam
 from multitudes.linear import SolverConfig
 from multitudes.linear.level_labels import everywhere, pattern_of
 from multitudes.linear.level_weights import LevelWeights
+from multitudes.linear.tasks import TrainingSet
 from multitudes.linear.train_level import LevelJob, train_levels
-from multitudes.linear.training_set import TrainingSet
 from multitudes.types import Predictions
 
 # Run to convergence, everything kept.

@@ -1,5 +1,6 @@
 """Explanations add up: contributions to margins, and steps to the score."""
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -119,7 +120,7 @@ def test_the_table_has_a_line_per_level(data, model):
     x = data[0][[0]]
     explained = model.explain(x, 3)
     names = [f"word{i}" for i in range(60)]
-    head, *lines = explained.table(names, top=2).splitlines()
+    head, *lines = explained.named(None, names).table(top=2).splitlines()
     assert head == f"label 3: score {explained.score:.4f}"
     assert len(lines) == model.tree_.depth
     for step, line in zip(explained.steps, lines, strict=True):
@@ -136,7 +137,22 @@ def test_the_table_names_features_by_number_where_there_are_no_names(data, model
     explained = model.explain(data[0][[0]], 3)
     whole = explained.table(top=60)
     assert "others" not in whole
-    assert f"= {explained.steps[0].features[0]} " in whole.splitlines()[1]
+    assert f"= feature {explained.steps[0].features[0]} " in whole.splitlines()[1]
+
+
+def test_an_explanation_takes_the_name_of_the_label_and_of_its_features(data, model):
+    explained = model.explain(data[0][[0]], 3)
+    named = explained.named("shoes", [f"word{i}" for i in range(60)])
+    assert named.table().startswith(f"shoes: score {explained.score:.4f}")
+    assert named.steps[0].words[0] == (
+        f"word{explained.steps[0].features[0]}",
+        explained.steps[0].contributions[0],
+    )
+    assert explained.named("shoes").steps[0].names is None
+    document = json.loads(json.dumps(named.to_dict()))
+    assert document["label"] == "shoes"
+    assert [step["level"] for step in document["steps"]] == [s.level for s in explained.steps]
+    assert document["steps"][0]["words"][0] == list(named.steps[0].words[0])
 
 
 @pytest.mark.parametrize("label", [-1, 80, 1.0, "3", None, True])
@@ -152,7 +168,7 @@ def test_one_instance_at_a_time(data, model, rows):
 
 
 def test_other_features_and_unfitted_models_are_refused(data, model):
-    with pytest.raises(DataError, match="x has 5 features, but the model was trained on 60"):
+    with pytest.raises(DataError, match="x has 5 features, but XRLinear is expecting 60 features"):
         model.explain(data[0][[0], :5], 0)
     with pytest.raises(NotFittedError):
         XRLinear().explain(data[0][[0]], 0)

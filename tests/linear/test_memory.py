@@ -3,9 +3,10 @@
 import pytest
 
 from multitudes.errors import ResourceError
-from multitudes.linear import OneVsAll, Parabel, XRLinear, memory
+from multitudes.linear import OneVsAll, Parabel, XRLinear
+from multitudes.linear import train_tree as memory
 from multitudes.linear.level_labels import children_by_level, pattern_of
-from multitudes.linear.memory import available_bytes, estimate_bytes
+from multitudes.linear.train_tree import available_bytes, estimate_bytes
 
 from .problems import problem
 

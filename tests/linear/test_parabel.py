@@ -79,13 +79,14 @@ def test_only_the_labels_asked_for_and_above_the_threshold(data, model):
     )
 
 
-def test_explanations_are_one_per_tree_and_average_to_the_score(data, model):
+def test_explanations_have_a_path_per_tree_and_average_to_the_score(data, model):
     X = data[0]
     found = model.predict(X[[0]], top_k=1, beam_width=10**6)
     explained = model.explain(X[[0]], int(found.labels[0, 0]))
-    assert len(explained) == 3
-    mean = np.mean([tree.score for tree in explained])
-    assert mean == pytest.approx(found.scores[0, 0], rel=1e-5)
+    scores = [np.prod([s.score for s in explained.steps if s.tree == tree]) for tree in range(3)]
+    assert explained.score == pytest.approx(np.mean(scores), rel=1e-6)
+    assert "tree 2, level 0" in explained.table()
+    assert explained.score == pytest.approx(found.scores[0, 0], rel=1e-5)
 
 
 def test_settings_come_back_from_disk(data, tmp_path):
@@ -129,5 +130,5 @@ def test_nothing_works_before_fit(data, use):
 
 
 def test_other_features_than_in_training_are_refused(data, model):
-    with pytest.raises(DataError, match="7 features, but the model was trained on 60"):
+    with pytest.raises(DataError, match="7 features, but Parabel is expecting 60 features"):
         model.predict(data[0][:, :7])

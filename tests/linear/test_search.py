@@ -139,7 +139,7 @@ def test_only_allowed_labels_are_found(model, data):
     allowed = np.array([3, 50, 7, 8])
     labels, scores = index.search(
         data[0], top_k=6, beam_width=model.tree_.n_leaves, scoring=scoring("l3-hinge"),
-        allowed=index.allow(model.tree_, allowed),
+        allowed=index.allow(allowed),
     )  # fmt: skip
     assert (np.sort(labels[:, :4], axis=1) == np.sort(allowed)).all()
     assert (labels[:, 4:] == -1).all()
@@ -152,14 +152,14 @@ def test_a_narrow_beam_follows_allowed_labels(model, data):
     for label in (0, 41, 69):
         labels, _ = index.search(
             data[0], top_k=2, beam_width=1, scoring=scoring("l3-hinge"),
-            allowed=index.allow(model.tree_, [label]),
+            allowed=index.allow([label]),
         )  # fmt: skip
         assert (labels == [label, -1]).all()
 
 
 def test_foreign_label_ids_are_refused(model):
     with pytest.raises(DataError, match="labels must be ids from 0 to 69, got 70"):
-        model.index().allow(model.tree_, [70])
+        model._index.allow([70])
 
 
 def test_an_index_can_be_copied_and_sent(model, data):
@@ -171,8 +171,8 @@ def test_an_index_can_be_copied_and_sent(model, data):
 
 
 def test_bytes_are_those_of_the_arrays(model):
-    arrays = [a for a in model.index().arrays if isinstance(a, np.ndarray)]
-    assert model.index().nbytes == sum(a.nbytes for a in arrays)
+    arrays = [a for a in model._index.arrays if isinstance(a, np.ndarray)]
+    assert model._index.nbytes == sum(a.nbytes for a in arrays)
 
 
 def test_more_children_than_16_bits_count():

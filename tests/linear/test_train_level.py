@@ -10,10 +10,9 @@ from multitudes.kernels.threads import ThreadTeam
 from multitudes.linear import SolverConfig, tasks
 from multitudes.linear.level_labels import pattern_of
 from multitudes.linear.level_weights import ends
-from multitudes.linear.tasks import Task, cut_tasks
+from multitudes.linear.tasks import Task, TrainingSet, cut_tasks
 from multitudes.linear.train_children import scrambled
 from multitudes.linear.train_level import LevelJob, run_jobs, seed_of, train_levels
-from multitudes.linear.training_set import TrainingSet
 
 from .problems import EXACT, assert_same_levels, dense, dense_flat, problem, train_flat
 

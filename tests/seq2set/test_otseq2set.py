@@ -232,7 +232,7 @@ def test_validation_keeps_the_best_epoch(data):
 def test_clone_keeps_settings_and_forgets_what_was_learned(fitted):
     twin = clone(fitted)
     assert twin.get_params() == fitted.get_params()
-    with pytest.raises(NotFittedError, match="this OTSeq2Set has learned nothing yet"):
+    with pytest.raises(NotFittedError, match="this OTSeq2Set has not learned anything yet"):
         twin.predict(["cat"])
 
 

@@ -14,6 +14,7 @@ from multitudes import Dataset, Tagger
 from multitudes.data import make_catalogue
 from multitudes.errors import ConfigError
 from multitudes.server import Limits, make_app
+from multitudes.tagger import predict_tags
 
 TEXTS = ["a leather belt", "a silver spoon"]
 
@@ -33,7 +34,7 @@ def test_health_and_model(client, tagger):
     assert client.get("/health").json() == {"status": "ok"}
     found = client.get("/model").json()
     assert found["model"] == "XRLinear"
-    assert found["n_labels"] == len(tagger.labels_)
+    assert found["n_labels"] == len(tagger.classes_)
     assert found["has_probabilities"] is found["has_sets"] is True
 
 
@@ -41,7 +42,7 @@ def test_health_and_model(client, tagger):
 def test_answers_are_the_taggers(client, tagger, kind):
     answer = client.post("/predict", json={"texts": TEXTS, "kind": kind})
     assert answer.status_code == 200
-    expected = tagger.predict_as(kind, TEXTS)
+    expected = predict_tags(tagger, TEXTS, kind=kind)
     found = [
         [(one["label"], pytest.approx(one["score"])) for one in text["labels"]]
         for text in answer.json()["predictions"]
@@ -148,7 +149,7 @@ def test_a_bug_is_an_answer_too(client, tagger, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("of our own making")
 
-    monkeypatch.setattr(tagger, "predict_as", broken)
+    monkeypatch.setattr(tagger, "_predict_kind", broken)
     answer = client.post("/predict", json={"texts": ["x"]})
     assert answer.status_code == 500
     assert answer.json() == {"error": "unexpected error: ZeroDivisionError: of our own making"}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from multitudes.linear.explanation import Explanation, Step
 from multitudes.store import State, register
 from multitudes.types import Predictions
 
@@ -32,19 +32,16 @@ class Centroids(BaseEstimator):
         scores = np.asarray(scores.todense()) if sp.issparse(scores) else scores
         return Predictions.from_csr(sp.csr_array(scores.astype(np.float32)), top_k)
 
-    def explain(self, X: Any, label: int) -> SimpleNamespace:
+    def explain(self, X: Any, label: int) -> Explanation:
         contributions = X.data * self.means_[label, X.indices]
         order = np.argsort(-contributions)
         margin = float(contributions.sum())
-        step = SimpleNamespace(
-            level=0,
-            features=X.indices[order],
-            contributions=contributions[order],
-            bias=0.0,
-            margin=margin,
-            score=margin,
-        )
-        return SimpleNamespace(score=margin, steps=[step])
+        step = Step(
+            tree=0, level=0, cluster=0, child=label,
+            features=X.indices[order], contributions=contributions[order],
+            bias=0.0, margin=margin, score=margin,
+        )  # fmt: skip
+        return Explanation(label, margin, (step,))
 
     def to_state(self) -> State:
         return State("test-centroids", self.get_params(), {"means": self.means_})

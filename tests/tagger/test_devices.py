@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 
 from multitudes.errors import ConfigError
+from multitudes.features import ConcatFeatures
 from multitudes.tagger import Tagger
 from multitudes.tagger.assembly import assemble
 from multitudes.tagger.devices import move
@@ -15,8 +14,8 @@ from .tiny_encoder import topical
 
 
 def test_the_device_reaches_training_and_index():
-    wishes = Tagger("prime", device="cpu")._wishes()
-    model, _, _ = assemble(wishes, topical(5), from_groups=False)
+    spec = Tagger("prime", device="cpu")._spec()
+    model, _, _ = assemble(spec, topical(5), from_groups=False)
     assert model.training.device == model.index.device == "cpu"
     assert model.sampler.positives == 2
 
@@ -41,7 +40,9 @@ class Movable:
 
 def test_device_and_precision_reach_model_and_features():
     model, blocks = Movable(), [Movable(), object()]
-    move(model, SimpleNamespace(blocks_=blocks), "cpu", "bf16")
+    features = ConcatFeatures([])
+    features.blocks_ = blocks
+    move(model, features, "cpu", "bf16")
     assert model.given == blocks[0].given == ("cpu", "bf16")
     move(model, None, None, "float32")
     assert model.given == (None, "float32")

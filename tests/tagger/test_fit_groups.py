@@ -17,7 +17,7 @@ from multitudes.groups.grouped_dataset import features_of, grouped_dataset
 from multitudes.groups.making import random_groups
 from multitudes.linear import OneVsAll, XRLinear
 from multitudes.tagger import Tagger, evaluate_on
-from multitudes.tagger.group_settings import describe_group_settings
+from multitudes.tagger.assembly import describe_group_settings
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_it_learns_nearly_as_well_as_from_instances(tagger, parts):
 
 def test_the_model_is_the_one_inside_and_the_report_says_how_it_was_taught(tagger, grouped):
     assert isinstance(tagger.model_, XRLinear)
-    assert tagger.choice_ == "xr-linear, as asked for; taught by groups"
+    assert tagger.choice_ == "xr-linear, as asked for; learned from groups"
     report = tagger.group_report_
     assert report.counts.memberships == len(grouped)
     assert report.n_assigned > 0
@@ -85,7 +85,7 @@ def test_settings_reach_eagle_and_the_model_inside(grouped):
     tagger.fit_dataset(grouped)
     assert isinstance(tagger.model_, Disentangled)
     assert tagger.model_.model.max_leaf_size == 20
-    assert tagger.senses(tagger.labels_[0])
+    assert tagger.senses(tagger.classes_[0])
     plain = Tagger("xr-linear", settings={**settings, "groups.n_steps": 20}, random_state=3)
     assert plain.fit_dataset(grouped).predict(grouped.texts) != tagger.predict(grouped.texts)
 
@@ -120,7 +120,7 @@ def test_lists_and_a_mapping(parts, grouped):
     listed = Tagger("xr-linear", random_state=3).fit_groups(grouped.texts, groups, labels)
     same_order = relabel(grouped, LabelSpace(sorted({n for row in labels.values() for n in row})))
     other = Tagger("xr-linear", random_state=3).fit_dataset(same_order)
-    assert listed.labels_ == other.labels_
+    assert listed.classes_ == other.classes_
     assert listed.predict(parts[1].texts) == other.predict(parts[1].texts)
 
 

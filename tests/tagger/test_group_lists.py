@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from multitudes.errors import DataError
-from multitudes.tagger.group_lists import grouped_texts
+from multitudes.tagger.inputs import grouped_texts
 
 
 def test_ids_and_names_become_matrices():

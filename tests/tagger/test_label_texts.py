@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from multitudes.errors import DataError
-from multitudes.tagger.label_texts import listed_texts
+from multitudes.tagger.inputs import listed_texts
 
 
 def test_texts_by_name_or_in_order():

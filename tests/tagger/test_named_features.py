@@ -7,7 +7,7 @@ import pytest
 from multitudes.errors import ConfigError
 from multitudes.features import HashingFeatures, TfidfFeatures
 from multitudes.tagger import Tagger, describe_settings, evaluate_on
-from multitudes.tagger.named_features import named_features
+from multitudes.tagger.presets import named_features
 
 from .tiny_encoder import tiny, topical
 

@@ -8,9 +8,9 @@ from multitudes.data import make_catalogue, split
 from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError
 from multitudes.linear import Parabel, XRLinear
-from multitudes.tagger import PRESETS, Tagger, describe_settings, evaluate_on
-from multitudes.tagger.overlap import preset_model
-from multitudes.tagger.presets import preset
+from multitudes.models import model_spec
+from multitudes.tagger import Tagger, describe_settings, evaluate_on
+from multitudes.tagger.presets import default_features, full_model, make_model
 
 SMALL = {"overlap": 2, "max_leaf_size": 20}
 
@@ -75,7 +75,7 @@ def test_settings_of_overlap_are_described_with_the_others():
 
 
 def _described(name):
-    return describe_settings(PRESETS[name].make_full_model(), PRESETS[name].make_features())
+    return describe_settings(full_model(model_spec(name)), default_features(model_spec(name)))
 
 
 def test_a_given_estimator_brings_its_own(parts):
@@ -106,9 +106,9 @@ def test_overlap_needs_as_many_leaves(parts):
         Tagger("xr-linear", settings={"overlap": 2, "max_leaf_size": 500}).fit_dataset(parts[0])
 
 
-def test_preset_model_leaves_the_settings_alone():
+def test_making_a_model_leaves_the_settings_alone():
     settings = {"overlap": 1, "branching": 4}
-    model, rest = preset_model(preset("xr-linear"), settings)
+    model, rest = make_model("xr-linear", settings)
     assert isinstance(model, XRLinear)
     assert rest == {"branching": 4}
     assert settings == {"overlap": 1, "branching": 4}

@@ -6,9 +6,12 @@ import sys
 import pytest
 
 from multitudes.errors import ConfigError
-from multitudes.tagger import PRESETS, choose
-from multitudes.tagger.presets import preset
-from multitudes.tagger.text_learner import reads_texts
+from multitudes.models import built_in_models, model_spec
+from multitudes.tagger import choose
+from multitudes.tagger.assembly import reads_texts
+from multitudes.tagger.presets import default_features
+
+MODELS = built_in_models()
 
 
 @pytest.mark.parametrize(
@@ -28,43 +31,44 @@ def test_auto_goes_by_counts_and_says_why(n_instances, n_labels, expected):
     assert f"{n_labels:,} labels and {n_instances:,} instances" in reason
 
 
-def test_unknown_preset():
+def test_unknown_model():
     with pytest.raises(
         ConfigError, match="known: auto, dexa, .* one-vs-all, .*parabel, .* xr-linear"
     ):
-        preset("random forest")
+        model_spec("random forest")
 
 
-@pytest.mark.parametrize("name", sorted(PRESETS))
-def test_every_preset_can_be_made(name):
-    model, features = PRESETS[name].make_model(), PRESETS[name].make_features()
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_every_model_can_be_made(name):
+    spec = model_spec(name)
+    model, features = spec.make_model(), default_features(spec)
     assert hasattr(model, "fit")
-    assert hasattr(features, "fit_transform") == (PRESETS[name].reads == "features")
-    assert reads_texts(model) == (PRESETS[name].reads == "texts")
+    assert hasattr(features, "fit_transform") == (spec.reads == "features")
+    assert reads_texts(model) == (spec.reads == "texts")
 
 
 def test_every_encoder_has_a_preset_with_its_settings():
     from multitudes.encoder.presets import PRESETS as ENCODERS
     from multitudes.encoder.presets import prime_preset
 
-    assert ENCODERS.keys() <= PRESETS.keys()
+    assert ENCODERS.keys() <= MODELS.keys()
     for name in ENCODERS:
-        assert PRESETS[name].reads == "texts"
-        assert PRESETS[name].make_model().get_params() == prime_preset(name).get_params()
+        assert MODELS[name].reads == "texts"
+        assert MODELS[name].make_model().get_params() == prime_preset(name).get_params()
 
 
 @pytest.mark.parametrize("name", ["otseq2set", "seq2seq", "mlc2seq", "sgm"])
 def test_set_generation_and_its_rivals_have_presets(name):
     from multitudes.seq2set.presets import seq2set_preset
 
-    assert PRESETS[name].reads == "texts"
-    assert PRESETS[name].make_model().get_params() == seq2set_preset(name).get_params()
+    assert MODELS[name].reads == "texts"
+    assert MODELS[name].make_model().get_params() == seq2set_preset(name).get_params()
 
 
-def test_names_and_summaries_need_no_torch():
+def test_names_and_summaries_need_nothing_heavy():
     code = (
-        "import sys\nfrom multitudes.tagger import PRESETS\n"
-        "print(len(PRESETS) > 3, 'torch' in sys.modules)"
+        "import sys\nfrom multitudes.models.lookup import summaries\n"
+        "print(len(summaries()) > 3, {'torch', 'numba', 'numpy'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "False"]
+    assert done.stdout.split() == ["True", "set()"]

@@ -13,8 +13,9 @@ from multitudes.data import Dataset, make_catalogue, split
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.metrics import set_scores
 from multitudes.scores.calibrated import CalibrationConfig
-from multitudes.tagger import Tagger, predict_batches, predict_to
-from multitudes.tagger.label_lists import label_matrix
+from multitudes.tagger import Tagger, predict_batches, predict_tags, predict_to
+from multitudes.tagger.inputs import label_matrix
+from multitudes.tagger.prediction import named_tags
 
 from .centroids import LABELS, TEXTS, Centroids
 from .tiny_encoder import tiny, topical
@@ -58,7 +59,7 @@ def test_sets_beat_any_fixed_number_of_labels(tagger, parts, sets):
     _, validation, test = parts
     again = Tagger.from_state(tagger.to_state())
     again.calibrate(validation, config=CalibrationConfig(sets=sets))
-    ids = {name: i for i, name in enumerate(again.labels_)}
+    ids = {name: i for i, name in enumerate(again.classes_)}
     found = [[ids[tag.label] for tag in row] for row in again.predict_sets(test.texts)]
     value = set_scores(found, test.Y).f1
     ranked = again.predict_ids(test.texts, top_k=6)
@@ -114,7 +115,7 @@ def test_what_changes_the_model_forgets_its_probabilities(tagger, parts):
     for change in (
         lambda t: t.partial_fit(texts, labels),
         lambda t: t.add_labels(texts, [["new", *row] for row in labels]),
-        lambda t: t.remove_labels([t.labels_[0]]),
+        lambda t: t.remove_labels([t.classes_[0]]),
         lambda t: t.fit(texts, labels),
     ):
         again = Tagger.from_state(tagger.to_state())
@@ -132,7 +133,7 @@ class Generator(Centroids):
 
 def test_a_model_that_generates_sets_says_itself():
     tagger = Tagger(Generator()).fit(TEXTS, LABELS)
-    dataset = Dataset(Y=label_matrix(LABELS, tagger.labels_)[0], texts=TEXTS)
+    dataset = Dataset(Y=label_matrix(LABELS, tagger.classes_)[0], texts=TEXTS)
     expected = [[tag for tag in row if tag.score >= 0.5] for row in tagger.predict(TEXTS, top_k=3)]
     assert any(len(row) > 1 for row in expected)
     for known in (tagger, tagger.calibrate(dataset)):
@@ -147,7 +148,7 @@ def test_a_model_that_generates_sets_says_itself():
 
 def test_a_rule_that_was_asked_for_makes_the_sets_of_a_generator():
     tagger = Tagger(Generator()).fit(TEXTS, LABELS)
-    dataset = Dataset(Y=label_matrix(LABELS, tagger.labels_)[0], texts=TEXTS)
+    dataset = Dataset(Y=label_matrix(LABELS, tagger.classes_)[0], texts=TEXTS)
     generated = tagger.predict_sets(TEXTS)
     tagger.calibrate(dataset, config=CalibrationConfig(sets="threshold", min_size=1))
     assert not tagger.generates_sets
@@ -155,7 +156,7 @@ def test_a_rule_that_was_asked_for_makes_the_sets_of_a_generator():
     plain.calibrate(dataset, config=CalibrationConfig(sets="threshold", min_size=1))
     assert tagger.predict_sets(TEXTS) == plain.predict_sets(TEXTS) != generated
     ((_, found),) = predict_batches(tagger, dataset, kind="sets")
-    assert tagger._tags(found) == plain.predict_sets(TEXTS)
+    assert named_tags(found, tagger.classes_) == plain.predict_sets(TEXTS)
     assert tagger.calibrate(dataset).predict_sets(TEXTS) == generated
 
 
@@ -184,7 +185,7 @@ def test_misuse_is_told(tagger, parts):
     with pytest.raises(DataError, match="fitted on texts, the data has features X only"):
         tagger.calibrate(features)
     with pytest.raises(ConfigError, match="kind must be one of.*'probabilities'.*got 'margins'"):
-        tagger.as_kind(tagger.predict_ids(["a"]), "margins")
+        predict_tags(tagger, ["a"], kind="margins")
 
 
 def test_data_without_a_known_label_is_refused(tagger, parts):
@@ -201,6 +202,6 @@ def test_data_without_a_known_label_is_refused(tagger, parts):
 @pytest.mark.parametrize("top_k", ["1", 0, -1, True, 1.5])
 def test_top_k_must_be_a_number_of_labels(tagger, parts, kind, top_k):
     with pytest.raises(ConfigError, match="top_k must be a whole number >= 1, got"):
-        tagger.predict_as(kind, ["a"], top_k=top_k)
+        predict_tags(tagger, ["a"], kind=kind, top_k=top_k)
     with pytest.raises(ConfigError, match="top_k must be a whole number >= 1, got"):
         next(predict_batches(tagger, parts[2], kind=kind, top_k=top_k))

@@ -10,8 +10,8 @@ from multitudes.data import Dataset, make_catalogue
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features import TfidfFeatures
 from multitudes.tagger import Tagger
-from multitudes.tagger import senses as module
-from multitudes.tagger.senses import TEXT_LENGTH, shortened, typical_texts
+from multitudes.tagger import explanations as module
+from multitudes.tagger.explanations import TEXT_LENGTH, shortened, typical_texts
 
 SETTINGS = {"overlap": 2, "match_width": 1}
 
@@ -29,7 +29,7 @@ def tagger(shop):
 def test_an_ambiguous_word_of_the_catalogue(tagger, shop):
     """Jaguars are made in Coventry and live in the Pantanal."""
     cars, cats = tagger.senses("jaguar")
-    assert cars.n_texts > cats.n_texts
+    assert cars.n_instances > cats.n_instances
     assert "cars" in cars.nearest
     assert "big cats" in cats.nearest
     assert {"coventry", "bonnet"} <= {word for word, _ in cars.words}
@@ -42,7 +42,7 @@ def test_an_ambiguous_word_of_the_catalogue(tagger, shop):
 def test_ambiguous_labels_by_name(tagger):
     found = tagger.ambiguous_labels(top_k=7)
     assert len(found) == 7
-    assert {row.label for row in found} <= set(tagger.labels_)
+    assert {row.label for row in found} <= set(tagger.classes_)
     distances = [row.distance for row in found]
     assert distances == sorted(distances, reverse=True)
     for row in found:

@@ -63,7 +63,7 @@ def unnamed():
 
 
 def test_labels_may_be_numbers(unnamed):
-    assert unnamed.labels_ == ("0", "1", "2")
+    assert unnamed.classes_ == ("0", "1", "2")
     assert unnamed.model_.n_labels_found_ == 0
 
 

@@ -27,12 +27,12 @@ def test_tags_by_name_best_first(tagger):
 
 
 def test_labels_are_all_names_sorted(tagger):
-    assert tagger.labels_ == ("clothing", "fruit", "machines", "red")
+    assert tagger.classes_ == ("clothing", "fruit", "machines", "red")
 
 
 def test_order_of_the_texts_does_not_change_the_tagger(tagger):
     turned = Tagger(Centroids()).fit(TEXTS[::-1], LABELS[::-1])
-    assert turned.labels_ == tagger.labels_
+    assert turned.classes_ == tagger.classes_
     np.testing.assert_allclose(turned.model_.means_, tagger.model_.means_, atol=1e-6)
 
 
@@ -52,14 +52,14 @@ def test_no_texts_no_tags(tagger):
 
 
 def test_batches_equal_single_texts(tagger, monkeypatch):
-    monkeypatch.setattr("multitudes.tagger.tagger.BATCH", 3)
+    monkeypatch.setattr("multitudes.tagger.prediction.BATCH", 3)
     texts = TEXTS * 2
     assert tagger.predict(texts) == [tagger.predict([text])[0] for text in texts]
 
 
 def test_predict_ids_holds_label_ids(tagger):
     predictions = tagger.predict_ids(TEXTS, top_k=1)
-    assert [tagger.labels_[i] for i in predictions.labels[:, 0]] == [
+    assert [tagger.classes_[i] for i in predictions.labels[:, 0]] == [
         "red", "fruit", "clothing", "machines",
     ]  # fmt: skip
     assert predictions.n_labels == 4
@@ -145,7 +145,7 @@ def test_saved_and_loaded_it_tags_the_same(tagger, tmp_path):
     tagger.save(tmp_path / "model")
     loaded = Tagger.load(tmp_path / "model", verify=True)
     assert loaded.predict(TEXTS) == tagger.predict(TEXTS)
-    assert loaded.labels_ == tagger.labels_
+    assert loaded.classes_ == tagger.classes_
     assert loaded.choice_ == "Centroids, as given"
     loaded.save(tmp_path / "model")  # over the files its arrays are mapped from
     assert Tagger.load(tmp_path / "model").predict(TEXTS) == tagger.predict(TEXTS)
@@ -257,10 +257,10 @@ def test_bad_inputs_to_predict(tagger):
 
 
 def test_a_model_that_is_no_model():
-    with pytest.raises(ConfigError, match="a preset's name or an estimator"):
+    with pytest.raises(ConfigError, match="a model's name or an estimator"):
         Tagger(42).fit(TEXTS, LABELS)
 
 
 def test_label_names_from_arrays_and_sets_are_plain_texts():
     tagger = Tagger("one-vs-all").fit(["a cat", "a dog"], [np.array(["cat"]), {"dog"}])
-    assert [type(name) for name in tagger.labels_] == [str, str]
+    assert [type(name) for name in tagger.classes_] == [str, str]

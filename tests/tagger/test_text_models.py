@@ -15,7 +15,7 @@ from multitudes.groups.grouped_dataset import grouped_dataset
 from multitudes.groups.making import random_groups
 from multitudes.tagger import Tagger, evaluate_on, predict_batches
 from multitudes.tagger.assembly import assemble
-from multitudes.tagger.learning import clear_checkpoint
+from multitudes.tagger.training import clear_checkpoint
 
 from .tiny_encoder import SETTINGS, TOPICS, Reader, tiny, topical
 
@@ -41,7 +41,8 @@ def test_it_comes_back_from_disk(tagger, tmp_path):
     assert again.model == "prime-lite"
     assert again.settings["training.epochs"] == SETTINGS["training.epochs"]
     label = tagger.predict(TEST.texts[:1])[0][0].label
-    assert again.explain(TEST.texts[0], label) == tagger.explain(TEST.texts[0], label)
+    found = again.explain(TEST.texts[0], label)
+    assert found.to_dict() == tagger.explain(TEST.texts[0], label).to_dict()
 
 
 def test_an_estimator_will_do():
@@ -58,7 +59,7 @@ def test_an_estimator_will_do():
 
 
 def tagger_setting(name):
-    model, _, _ = assemble(tiny()._wishes(), topical(5), from_groups=False)
+    model, _, _ = assemble(tiny()._spec(), topical(5), from_groups=False)
     return getattr(model, name)
 
 
@@ -71,8 +72,8 @@ def tagger_setting(name):
     ],
 )
 def test_one_field_of_a_preset_leaves_the_others_alone(preset, setting, expected):
-    wishes = Tagger(preset, settings={setting: 8, "loss.gamma_min": 0.2}, random_state=7)._wishes()
-    model, features, _ = assemble(wishes, topical(5), from_groups=False)
+    spec = Tagger(preset, settings={setting: 8, "loss.gamma_min": 0.2}, random_state=7)._spec()
+    model, features, _ = assemble(spec, topical(5), from_groups=False)
     assert features is None
     assert model.sampler.cluster_size == 8
     assert {name: getattr(model.sampler, name) for name in expected} == expected
@@ -97,19 +98,20 @@ def test_explain_names_sources_and_training_texts(tagger):
     assert found.score == pytest.approx(tagger.predict(["juicy apple"], top_k=1)[0][0].score, 0.02)
     assert found.shares.keys() == {"text", "centroid", "free"}
     assert sum(found.shares.values()) == pytest.approx(found.score, abs=0.02)
-    assert set(found.nearest[0][0].split()) <= set(TOPICS["fruit"].split())
-    assert found.nearest[0][0] in found.table()
+    text, _ = found.nearest.pairs[0]
+    assert set(text.split()) <= set(TOPICS["fruit"].split())
+    assert text in found.table()
 
 
 def test_new_labels_from_their_texts_alone(tagger, tmp_path):
     tagger.save(tmp_path / "m")
     grown = Tagger.load(tmp_path / "m")
-    old = grown.labels_
+    old = grown.classes_
     assert grown.add_labels(label_texts={"lutes": "guitar concert", "eels": "bass river"}) is grown
-    assert grown.labels_ == (*old, "eels", "lutes")
+    assert grown.classes_ == (*old, "eels", "lutes")
     assert "eels" in {tag.label for tag in grown.predict(["bass river"], top_k=2)[0]}
     grown.add_labels(["leather waist", "moon crater"], [["sashes"], ["planets"]])
-    assert grown.labels_[-1] == "sashes"
+    assert grown.classes_[-1] == "sashes"
     assert "sashes" in {tag.label for tag in grown.predict(["leather waist"], top_k=2)[0]}
     grown.save(tmp_path / "n")
     assert Tagger.load(tmp_path / "n").predict(TEST.texts) == grown.predict(TEST.texts)
@@ -144,7 +146,7 @@ def test_groups_teach_an_encoder():
     grouped = grouped_dataset(topical(60), random_groups(60, 2, random_state=0))
     tagger = tiny(**{"training.epochs": 12}).fit_dataset(grouped)
     assert isinstance(tagger.model_, Prime)
-    assert tagger.choice_.endswith("taught by groups")
+    assert tagger.choice_.endswith("learned from groups")
     assert tagger.group_report_.n_assigned >= 30
     assert evaluate_on(tagger, TEST)["P@1"] > 0.6
 

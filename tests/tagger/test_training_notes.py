@@ -3,7 +3,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from multitudes.deep.training import EpochRecord, History
-from multitudes.tagger.training_notes import training_notes
+from multitudes.tagger.training import training_notes
 
 
 def test_the_epoch_that_was_kept_and_what_was_lost():

@@ -8,11 +8,12 @@ import scipy.sparse as sp
 
 from multitudes.data import Dataset, make_catalogue
 from multitudes.errors import ConfigError, DataError, NotFittedError
-from multitudes.tagger import PRESETS, Tagger
+from multitudes.models import built_in_models
+from multitudes.tagger import Tagger
 
 from .centroids import LABELS, TEXTS, Centroids
 
-OVER_FEATURES = sorted(name for name, one in PRESETS.items() if one.reads == "features")
+OVER_FEATURES = sorted(n for n, spec in built_in_models().items() if spec.reads == "features")
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +57,9 @@ def found(tagger, texts, lists, names):
 
 def test_new_labels_are_appended_and_found(small, shop, held_out):
     texts, lists = shop
-    old = small.labels_
+    old = small.classes_
     assert small.add_labels(texts, lists) is small
-    assert small.labels_ == (*old, *held_out)
+    assert small.classes_ == (*old, *held_out)
     assert found(small, texts, lists, held_out) > 0.5
     assert found(small, texts, lists, old) > 0.8
 
@@ -69,17 +70,17 @@ def test_a_grown_tagger_explains_and_comes_back_from_disk(small, shop, held_out,
     assert small.explain(texts[0], held_out[0]).label == held_out[0]
     small.save(tmp_path / "model")
     again = Tagger.load(tmp_path / "model")
-    assert again.labels_ == small.labels_
+    assert again.classes_ == small.classes_
     assert again.predict(texts[:50]) == small.predict(texts[:50])
-    assert again.add_labels(texts[:1], [["quite new"]]).labels_[-1] == "quite new"
+    assert again.add_labels(texts[:1], [["quite new"]]).classes_[-1] == "quite new"
 
 
 def test_removing_what_was_added_undoes_it(small, shop, held_out):
     texts, lists = shop
-    old, before = small.labels_, small.predict(texts[:100])
+    old, before = small.classes_, small.predict(texts[:100])
     small.add_labels(texts, lists)
     assert small.remove_labels(held_out) is small
-    assert small.labels_ == old
+    assert small.classes_ == old
     assert small.predict(texts[:100]) == before
 
 
@@ -88,7 +89,7 @@ def test_names_follow_their_labels_when_others_go(small, shop):
     before = small.predict(texts[:100], top_k=3)
     gone = sorted({tags[0].label for tags in before})[::2]
     small.remove_labels([*gone, gone[0]])
-    assert not set(gone) & set(small.labels_)
+    assert not set(gone) & set(small.classes_)
     for tags, earlier in zip(small.predict(texts[:100], top_k=3), before, strict=True):
         stayed = [tag for tag in earlier if tag.label not in gone]
         first = tags[: len(stayed)]
@@ -107,7 +108,7 @@ def test_further_texts_are_learned(shop):
     before = found(tagger, texts[400:], lists[400:], names)
     assert tagger.partial_fit(texts[400:], lists[400:]) is tagger
     assert found(tagger, texts[400:], lists[400:], names) > before
-    assert tagger.labels_ == tuple(names)
+    assert tagger.classes_ == tuple(names)
 
 
 def test_a_first_partial_fit_is_fit():
@@ -120,7 +121,7 @@ def test_a_tagger_of_features_takes_rows_of_x():
     Y = sp.csr_array(np.eye(4, dtype=np.float32)[:, :3])
     tagger = Tagger("one-vs-all").fit_dataset(Dataset(Y=Y, X=X, label_names=["a", "b", "c"]))
     tagger.add_labels(X, [["a"], ["b"], ["c"], ["d"]])
-    assert tagger.labels_ == ("a", "b", "c", "d")
+    assert tagger.classes_ == ("a", "b", "c", "d")
     assert [tags[0].label for tags in tagger.predict(X, top_k=1)] == ["a", "b", "c", "d"]
     tagger.partial_fit(X, [["a"], ["b"], ["c"], ["a"]])
     with pytest.raises(DataError, match="got 4 texts and 1 lists"):
@@ -166,7 +167,7 @@ def test_known_labels_alone_are_not_for_add_labels(fitted):
 def test_texts_and_labels_are_checked(fitted, method, texts, labels, message):
     with pytest.raises(DataError, match=message):
         getattr(fitted, method)(texts, labels)
-    assert fitted.labels_ == ("clothing", "fruit", "machines", "red")
+    assert fitted.classes_ == ("clothing", "fruit", "machines", "red")
 
 
 def test_names_to_remove_are_checked(fitted):
@@ -175,8 +176,8 @@ def test_names_to_remove_are_checked(fitted):
     with pytest.raises(DataError, match=r"got one str: write \[label\]"):
         fitted.remove_labels("red")
     with pytest.raises(DataError, match="all labels would be removed"):
-        fitted.remove_labels(fitted.labels_)
-    assert len(fitted.labels_) == fitted.model_.n_labels_ == 4
+        fitted.remove_labels(fitted.classes_)
+    assert len(fitted.classes_) == fitted.model_.n_labels_ == 4
 
 
 def test_an_unfitted_tagger_has_nothing_to_change():

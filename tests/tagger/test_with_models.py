@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from multitudes.data import make_catalogue, split
-from multitudes.tagger import PRESETS, Tagger, evaluate_on
+from multitudes.models import built_in_models
+from multitudes.tagger import Tagger, evaluate_on
 
-OVER_FEATURES = sorted(name for name, one in PRESETS.items() if one.reads == "features")
+OVER_FEATURES = sorted(n for n, spec in built_in_models().items() if spec.reads == "features")
 
 
 @pytest.fixture(scope="module")

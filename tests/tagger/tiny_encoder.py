@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from multitudes.data import Dataset
 from multitudes.tagger import Tagger
-from multitudes.tagger.label_lists import label_matrix
+from multitudes.tagger.inputs import label_matrix
 from multitudes.types import Predictions
 
 TOPICS = {
@@ -52,6 +52,10 @@ def tiny(model: Any = "prime-lite", **changes: Any) -> Tagger:
 
 class Reader(BaseEstimator):
     """A model over texts that learns nothing but what it was given."""
+
+    reads_texts = True
+    needs_label_texts = True
+    trains_in_epochs = True
 
     def __init__(self, random_state: int = 0) -> None:
         self.random_state = random_state

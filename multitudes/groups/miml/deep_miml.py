@@ -6,33 +6,36 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 
 from multitudes.data.groups import GroupCounts
-from multitudes.errors import ConfigError, DataError, NotFittedError, suggestion
-from multitudes.groups.miml.bags import Bags, as_tensor
-from multitudes.groups.miml.fit_network import Epoch, bag_logits, fit_network
-from multitudes.groups.miml.inputs import bags_to_learn_from, checked_rows, unlabeled_bags
+from multitudes.errors import ConfigError, DataError, suggestion
+from multitudes.estimator import Estimator
+from multitudes.groups.miml.bags import (
+    Bags,
+    as_tensor,
+    bags_to_learn_from,
+    checked_rows,
+    unlabeled_bags,
+)
+from multitudes.groups.miml.fit_network import Epoch, MIMLTraining, bag_logits, fit_network
 from multitudes.groups.miml.label_embeddings import EAGLE, check_choice, embeddings_of
 from multitudes.groups.miml.losses import LOSSES
 from multitudes.groups.miml.network import MIMLNetwork
-from multitudes.groups.miml.training_config import MIMLTraining
-from multitudes.metrics import precision_at_k
 from multitudes.store import State
 from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, Predictions, Sparse
-from multitudes.validation import checked_count
+from multitudes.validation import checked_count, checked_number
 
 GIVEN = "given"  # in a stored model: embeddings of the user's own
 ON_LOAD = ("history", "counts", "n_features", "n_labels")  # stored beside the settings
 
 
-class DeepMIML(BaseEstimator):  # type: ignore[misc]
+class DeepMIML(Estimator):
     """Deep-MIML and its co-attention form, for label sets of ordinary size.
 
     A bag's logit of a label is the largest over its instances and their concepts (Eq. 7 of the
     paper), each instance weighted by a mask M = g softmax(tau X L^T) over the bag, where L are
     label embeddings that EAGLE learns from the bags. A bag of one has the mask 1: single instances
-    are labeled by the network alone, the mask only decides which instance of a bag is taught.
+    are labeled by the network alone, the mask only decides which instance of a bag learns a label.
 
     Parameters
     ----------
@@ -50,7 +53,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
     loss : str
         'proportion', 'presence' or 'counts'; `multitudes.groups.miml.losses` says what each is
         for.
-    training : MIMLTraining, optional
+    training : MIMLTraining
         Epochs, batches, learning rate, early stopping.
     device : str, optional
         Where the network lives; by default a GPU where there is one.
@@ -71,15 +74,18 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
     ICML 2020, section 6. Feng and Zhou, Deep MIML Network, AAAI 2017.
     """
 
+    fitted_attribute = "network_"
+
     def __init__(
         self,
+        *,
         n_concepts: int = 4,
         tau: float = 1.0,
         label_embeddings: Any = EAGLE,
         train_embeddings: bool = False,
         hidden_size: int | None = None,
         loss: str = "proportion",
-        training: MIMLTraining | None = None,
+        training: MIMLTraining = MIMLTraining(),
         device: str | None = None,
         random_state: int = 0,
     ) -> None:
@@ -117,18 +123,17 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
-        Groups without instances teach nothing, nor do, with the losses 'proportion' and 'counts',
-        groups without labels; `counts_` says how many there were. Labels that no group lists are
-        only ever ranked low.
+        Nothing is learned from groups without instances nor, with the losses 'proportion' and
+        'counts', from groups without labels; `counts_` says how many there were. Labels that no
+        group lists are only ever ranked low.
         """
         self._check_settings()
-        training = self.training or MIMLTraining()
         loss = LOSSES[self.loss]()
         bags, counts = bags_to_learn_from(
             checked_rows(X), groups, group_labels, needs_labels=loss.needs_labels
         )
         if validation is None:
-            bags, held_out = self._held_out(bags, training.validation_fraction)
+            bags, held_out = self._held_out(bags, self.training.validation_fraction)
         else:
             held_out = self._checked_validation(validation, bags)
         network = self._network(bags).to(self._device())
@@ -137,7 +142,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
             bags,
             loss,
             validation=held_out,
-            training=training,
+            training=self.training,
             random_state=self.random_state,
         )
         self._set_learned(network, history, counts)
@@ -176,7 +181,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
 
     @torch.no_grad()
     def attention(self, bag: Any) -> FloatArray:
-        """The mask of one bag: how much of each label its instances are taught.
+        """The mask of one bag: how much of each label its instances learn.
 
         Parameters
         ----------
@@ -195,9 +200,9 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         mask: FloatArray = self.network_.attention(X, members)[0].cpu().numpy()
         return mask
 
-    def score(self, X: Any, Y: Sparse, groups: Any = None) -> float:
-        """Precision at 1 on single instances, or on groups with their labels as Y."""
-        return precision_at_k(self.predict(X, groups, top_k=1), Y, k=1)
+    def score(self, X: Any, y: Sparse, groups: Any = None) -> float:
+        """Return the precision at 1 on single instances, or on groups with their labels as y."""
+        return self._precision_at_1(self.predict(X, groups, top_k=1), y)
 
     def to_state(self) -> State:
         """Settings, history and weights; the device is chosen again on load."""
@@ -207,7 +212,7 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.label_embeddings, str | None):
             config["label_embeddings"] = GIVEN
         config |= {
-            "training": (self.training or MIMLTraining()).to_dict(),
+            "training": self.training.to_dict(),
             "history": [list(epoch) for epoch in self.history_],
             "counts": vars(self.counts_),
             "n_features": self.n_features_in_,
@@ -309,18 +314,10 @@ class DeepMIML(BaseEstimator):  # type: ignore[misc]
         checked_count(self.random_state, "random_state", at_least=0)
         if self.hidden_size is not None:
             checked_count(self.hidden_size, "hidden_size")
-        is_number = isinstance(self.tau, (int, float, np.number)) and not isinstance(self.tau, bool)
-        if not is_number or not 0 <= self.tau < np.inf:
-            raise ConfigError(f"tau must be a finite number >= 0, got {self.tau!r}")
+        checked_number(self.tau, "tau", at_least=0)
         if self.loss not in LOSSES:
             raise ConfigError(f"there is no loss {self.loss!r}: {suggestion(self.loss, LOSSES)}")
-        if not isinstance(self.training, MIMLTraining | None):
-            raise ConfigError(f"training must be a MIMLTraining or None, got {self.training!r}")
+        if not isinstance(self.training, MIMLTraining):
+            raise ConfigError(f"training must be a MIMLTraining, got {self.training!r}")
         check_choice(self.label_embeddings)
         self._device()
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "network_"):
-            raise NotFittedError(
-                "this DeepMIML has not learned anything yet: call fit or load first"
-            )

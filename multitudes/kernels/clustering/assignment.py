@@ -10,20 +10,24 @@ transportation problem", 1989; places in one cluster are their "similar objects"
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+
+from multitudes.kernels.arrays import Bools, Doubles, Floats, Ints, Longs
 
 
 @njit(nogil=True, cache=True)
 def count_reached(
-    label_indptr,  # IN  int64 (n_instances + 1,): rows of Y
-    labels,  # IN  int32 (nnz(Y),)
-    match_indptr,  # IN  int64 (n_instances + 1,): rows of M
-    matches,  # IN  int32 (nnz(M),)
-    cluster_indptr,  # IN  int64 (n_labels + 1,): rows of C
-    clusters,  # IN  int32 (nnz(C),)
-    reached_by,  # TMP int64 (n_clusters,): all -1
-):
+    label_indptr: Longs,  # IN (n_instances + 1,): rows of Y
+    labels: Ints,  # IN (nnz(Y),)
+    match_indptr: Longs,  # IN (n_instances + 1,): rows of M
+    matches: Ints,  # IN (nnz(M),)
+    cluster_indptr: Longs,  # IN (n_labels + 1,): rows of C
+    clusters: Ints,  # IN (nnz(C),)
+    reached_by: Longs,  # TMP (n_clusters,): all -1
+) -> tuple[int, int]:
     """Positives with at least one matched cluster, and pairs of a positive and a matched cluster.
 
     The first is Tr(Y^T Binary(M C^T)), the second Tr(Y^T M C^T), of 0/1 matrices.
@@ -46,13 +50,14 @@ def count_reached(
 
 @njit(nogil=True, cache=True)
 def top_counts(
-    indptr,  # IN  int64 (n_labels + 1,)
-    counts,  # IN  float32 (nnz,): positive
-    limits,  # IN  int64 (n_labels,): how many of each row, from 1 up
-    keep,  # OUT bool (nnz,): the largest of each row, ties to the earlier
-):
+    indptr: Longs,  # IN (n_labels + 1,)
+    counts: Floats,  # IN (nnz,): positive
+    limits: Longs,  # IN (n_labels,): how many of each row, from 1 up
+    keep: Bools,  # OUT (nnz,): the largest of each row, ties to the earlier
+) -> None:
     """Mark the largest counts of each label."""
-    best = np.empty(max(1, np.max(limits)) if len(limits) else 1, np.int64)
+    most: Any = np.max(limits) if len(limits) else 1
+    best = np.empty(max(1, most), np.int64)
     for label in range(len(indptr) - 1):
         overlap = limits[label]
         n_best = 0
@@ -71,20 +76,20 @@ def top_counts(
 
 
 @njit(nogil=True, cache=True)
-def _goes_first(bids, labels, a, b):
-    """Whether the holder at a leaves a full cluster before the one at b: ties, the larger id."""
+def _goes_first(bids: Doubles, labels: Ints, a: int, b: int) -> bool:
+    """Return whether the holder at a must go before the one at b: ties, the larger id first."""
     return bids[a] < bids[b] or (bids[a] == bids[b] and labels[a] > labels[b])
 
 
 @njit(nogil=True, cache=True)
-def _swap(bids, labels, edges, a, b):
+def _swap(bids: Doubles, labels: Ints, edges: Longs, a: int, b: int) -> None:
     bids[a], bids[b] = bids[b], bids[a]
     labels[a], labels[b] = labels[b], labels[a]
     edges[a], edges[b] = edges[b], edges[a]
 
 
 @njit(nogil=True, cache=True)
-def _sift_up(bids, labels, edges, start, at):
+def _sift_up(bids: Doubles, labels: Ints, edges: Longs, start: int, at: int) -> None:
     """Restore the heap that begins at `start` after its last entry, `at`, was added."""
     while at > start:
         parent = start + (at - start - 1) // 2
@@ -95,7 +100,7 @@ def _sift_up(bids, labels, edges, start, at):
 
 
 @njit(nogil=True, cache=True)
-def _sift_down(bids, labels, edges, start, stop):
+def _sift_down(bids: Doubles, labels: Ints, edges: Longs, start: int, stop: int) -> None:
     """Restore the heap ``start:stop`` after its first entry was replaced."""
     at = start
     while True:
@@ -111,7 +116,10 @@ def _sift_down(bids, labels, edges, start, stop):
 
 
 @njit(nogil=True, cache=True)
-def _take_place(bids, labels, edges, start, stop, size, bid, label, edge):
+def _take_place(
+    bids: Doubles, labels: Ints, edges: Longs, start: int, stop: int, size: int, bid: float,
+    label: int, edge: int,
+) -> None:  # fmt: skip
     """Put a bid into the heap of a cluster, in place of its lowest where it is full."""
     place = start if start + size == stop else start + size
     bids[place] = bid
@@ -124,8 +132,11 @@ def _take_place(bids, labels, edges, start, stop, size, bid, label, edge):
 
 
 @njit(nogil=True, cache=True)
-def _best_gains(indptr, clusters, counts, home, prices, held, label, best, gains):
-    """The free clusters of a label with the largest count minus price, best first; how many.
+def _best_gains(
+    indptr: Longs, clusters: Ints, counts: Ints, home: Ints, prices: Doubles, held: Bools,
+    label: int, best: Longs, gains: Doubles,
+) -> int:  # fmt: skip
+    """Find the free clusters of a label with the largest count minus price; returns how many.
 
     The home comes last, as the edge ``nnz + label`` with count 0, unless the row has it already.
     """
@@ -154,8 +165,8 @@ def _best_gains(indptr, clusters, counts, home, prices, held, label, best, gains
 
 
 @njit(nogil=True, cache=True)
-def _chosen(gains, n_best, n_wanted, must):
-    """How many of the best clusters a label bids for, and its gain without one of them."""
+def _chosen(gains: Doubles, n_best: int, n_wanted: int, must: bool) -> tuple[int, float]:
+    """Return how many of the best clusters a label bids for, and its gain without one of them."""
     n_bids = 1 if must else 0
     while n_bids < min(n_wanted, n_best) and gains[n_bids] > 0:
         n_bids += 1
@@ -166,8 +177,8 @@ def _chosen(gains, n_best, n_wanted, must):
 
 
 @njit(nogil=True, cache=True)
-def _home_edge(indptr, clusters, home, label):
-    """The edge that leads a label home."""
+def _home_edge(indptr: Longs, clusters: Ints, home: Ints, label: int) -> int:
+    """Return the edge that leads a label home."""
     for edge in range(indptr[label], indptr[label + 1]):
         if clusters[edge] == home[label]:
             return edge
@@ -176,18 +187,18 @@ def _home_edge(indptr, clusters, home, label):
 
 @njit(nogil=True, cache=True)
 def auction(
-    indptr,  # IN  int64 (n_labels + 1,)
-    clusters,  # IN  int32 (nnz,): ascending within a row
-    counts,  # IN  float32 (nnz,): positive
-    home,  # IN  int32 (n_labels,): a cluster; no more labels share one than it has places
-    limits,  # IN  int64 (n_labels,): copies of each label at most, from 1 up
-    offsets,  # IN  int64 (n_clusters + 1,): the places of each cluster, one or more where wanted
-    order,  # IN  int32 (n_labels,): who bids first
-    step,  # IN  float64 > 0: smallest rise of a bid
-    patience,  # IN  turns after which the step doubles, each time
-    max_turns,  # IN  turns after which labels without a place go home
-    held,  # OUT bool (nnz + n_labels,): the places won; nnz + i is label i at home without a count
-):
+    indptr: Longs,  # IN (n_labels + 1,)
+    clusters: Ints,  # IN (nnz,): ascending within a row
+    counts: Floats,  # IN (nnz,): positive
+    home: Ints,  # IN (n_labels,): a cluster; no more labels share one than it has places
+    limits: Longs,  # IN (n_labels,): copies of each label at most, from 1 up
+    offsets: Longs,  # IN (n_clusters + 1,): the places of each cluster, one or more where wanted
+    order: Ints,  # IN (n_labels,): who bids first
+    step: float,  # IN  float64 > 0: smallest rise of a bid
+    patience: int,  # IN  turns after which the step doubles, each time
+    max_turns: int,  # IN  turns after which labels without a place go home
+    held: Bools,  # OUT (nnz + n_labels,): the places won; nnz + i: label i at home without a count
+) -> int:
     """Place every label at least once and at most `limits` times, for large summed counts.
 
     Returns the number of turns: how often a label was asked to bid. Labels that outbid each other

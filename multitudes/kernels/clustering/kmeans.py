@@ -12,21 +12,15 @@ negative ones.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit, types
 from numba.extending import overload
 
+from multitudes.kernels.arrays import Bytes, Floats, Ints, Longs, UInts
 from multitudes.kernels.compiling import inner
 from multitudes.kernels.rows import SparseRows
-
-Floats: TypeAlias = npt.NDArray[np.float32]
-Rows: TypeAlias = npt.NDArray[np.int32]
-Columns: TypeAlias = npt.NDArray[np.uint32]
-Offsets: TypeAlias = npt.NDArray[np.int64]
-Sides: TypeAlias = npt.NDArray[np.uint8]  # 1 is left, 0 is right
 
 # Sums may be reordered into SIMD lanes; infinities and NaN keep their meaning.
 SIMD = {"reassoc", "contract", "nsz", "arcp"}
@@ -39,7 +33,7 @@ def select_smallest(
     values: Floats,  # TMP (n,): reordered
     rank: int,  # 0 asks for the smallest
 ) -> np.float32:
-    """The value of that rank. Ties do not slow it down."""
+    """Return the value of that rank. Ties do not slow it down."""
     low, high = 0, len(values) - 1
     while low < high:
         a, b, c = values[low], values[(low + high) // 2], values[high]
@@ -72,11 +66,11 @@ def select_smallest(
 def assign_sides(
     scores: Floats,  # IN  (n,)
     n_left: int,
-    side: Sides,  # I/O (n,)
-    moved: Rows,  # OUT (n,): the rows that changed sides, ascending
+    side: Bytes,  # I/O (n,)
+    moved: Ints,  # OUT (n,): the rows that changed sides, ascending
     work: Floats,  # TMP (n,)
 ) -> int:
-    """The `n_left` best scores go left, ties to the earlier row; returns how many rows moved."""
+    """Send the `n_left` best scores left, ties to the earlier row; returns how many moved."""
     n = len(scores)
     for r in range(n):
         work[r] = scores[r]
@@ -119,10 +113,10 @@ def side_difference(
 
 @njit(cache=True, nogil=True)
 def partition_rows(
-    rows: Rows,  # I/O (n,)
-    side: Sides,  # IN  (n,)
+    rows: Ints,  # I/O (n,)
+    side: Bytes,  # IN  (n,)
     n_left: int,
-    work: Rows,  # TMP (n,)
+    work: Ints,  # TMP (n,)
 ) -> None:
     """Bring the left rows to the front; both sides keep their order."""
     a, b = 0, n_left
@@ -139,14 +133,14 @@ def partition_rows(
 
 @njit(cache=True, nogil=True)
 def gather_rows(
-    indptr: Offsets,  # IN  (n_rows + 1,)
-    indices: Columns,  # IN  (nnz,)
+    indptr: Longs,  # IN  (n_rows + 1,)
+    indices: UInts,  # IN  (nnz,)
     values: Floats,  # IN  (nnz,)
-    rows: Rows,  # IN  (n,)
-    ids: Columns,  # TMP (n_columns,): zeros before and after
-    columns: Columns,  # OUT (n_columns or less,): old number of each new column
-    local_indptr: Offsets,  # OUT (n + 1,)
-    local_indices: Columns,  # OUT (nnz of the rows,)
+    rows: Ints,  # IN  (n,)
+    ids: UInts,  # TMP (n_columns,): zeros before and after
+    columns: UInts,  # OUT (n_columns or less,): old number of each new column
+    local_indptr: Longs,  # OUT (n + 1,)
+    local_indices: UInts,  # OUT (nnz of the rows,)
     local_values: Floats,  # OUT (nnz of the rows,)
     total: Floats,  # OUT like columns: sum of the rows
 ) -> np.uint32:
@@ -176,10 +170,10 @@ def gather_rows(
 
 @njit(cache=True, nogil=True)
 def score_sparse(
-    indptr: Offsets,  # IN  (n_rows + 1,)
-    indices: Columns,  # IN  (nnz,)
+    indptr: Longs,  # IN  (n_rows + 1,)
+    indices: UInts,  # IN  (nnz,)
     values: Floats,  # IN  (nnz,)
-    rows: Rows,  # IN  (n,)
+    rows: Ints,  # IN  (n,)
     diff: Floats,  # IN  (n_columns,)
     scores: Floats,  # OUT (n,)
 ) -> None:
@@ -203,11 +197,11 @@ def score_sparse(
 
 @njit(cache=True, nogil=True)
 def add_sparse(
-    indptr: Offsets,  # IN  (n_rows + 1,)
-    indices: Columns,  # IN  (nnz,)
+    indptr: Longs,  # IN  (n_rows + 1,)
+    indices: UInts,  # IN  (nnz,)
     values: Floats,  # IN  (nnz,)
-    rows: Rows,  # IN  (n,)
-    side: Sides,  # IN  (n,)
+    rows: Ints,  # IN  (n,)
+    side: Bytes,  # IN  (n,)
     out: Floats,  # I/O (n_columns,)
 ) -> None:
     """Add the rows on the left to `out`, and take off those on the right."""
@@ -220,7 +214,7 @@ def add_sparse(
 @njit(cache=True, nogil=True, fastmath=SIMD)
 def score_dense(
     matrix: Floats,  # IN  (n_rows, n_columns), C order
-    rows: Rows,  # IN  (n,)
+    rows: Ints,  # IN  (n,)
     diff: Floats,  # IN  (n_columns,)
     scores: Floats,  # OUT (n,)
 ) -> None:
@@ -235,8 +229,8 @@ def score_dense(
 @njit(cache=True, nogil=True)
 def add_dense(
     matrix: Floats,  # IN  (n_rows, n_columns), C order
-    rows: Rows,  # IN  (n,)
-    side: Sides,  # IN  (n,)
+    rows: Ints,  # IN  (n,)
+    side: Bytes,  # IN  (n,)
     out: Floats,  # I/O (n_columns,)
 ) -> None:
     """Add the rows on the left to `out`, and take off those on the right."""
@@ -246,11 +240,11 @@ def add_dense(
             out[j] += sign * matrix[rows[i], j]
 
 
-def _score(matrix: Any, rows: Rows, diff: Floats, scores: Floats) -> None:
+def _score(matrix: Any, rows: Ints, diff: Floats, scores: Floats) -> None:
     """`score_sparse` or `score_dense`."""
 
 
-def _add(matrix: Any, rows: Rows, side: Sides, out: Floats) -> None:
+def _add(matrix: Any, rows: Ints, side: Bytes, out: Floats) -> None:
     """`add_sparse` or `add_dense`."""
 
 
@@ -279,13 +273,13 @@ def _compile_add(matrix: Any, rows: Any, side: Any, out: Any) -> Any:
 @inner
 def two_means(
     matrix: Any,  # IN  SparseRows, or float32 (n_rows, n_columns) in C order
-    rows: Rows,  # IN  (n,): which of its rows
+    rows: Ints,  # IN  (n,): which of its rows
     total: Floats,  # IN  (n_columns,): sum of the rows
     n_left: int,
     max_iterations: int,
     first: int,  # where in `rows` the left side starts
     second: int,  # where in `rows` the right side starts
-    side: Sides,  # OUT (n,)
+    side: Bytes,  # OUT (n,)
     diff: Floats,  # OUT (n_columns,): the direction that separates the sides
 ) -> int:
     """Balanced spherical 2-means; returns the number of iterations."""
@@ -316,13 +310,13 @@ def two_means(
 
 @njit(cache=True, nogil=True)
 def split_sparse(
-    indptr: Offsets,  # IN  (n_rows + 1,)
-    indices: Columns,  # IN  (nnz,)
+    indptr: Longs,  # IN  (n_rows + 1,)
+    indices: UInts,  # IN  (nnz,)
     values: Floats,  # IN  (nnz,)
     n_columns: int,
-    nodes: Offsets,  # IN  (n_nodes, 5): start, stop, n_left, first, second
+    nodes: Longs,  # IN  (n_nodes, 5): start, stop, n_left, first, second
     max_iterations: int,
-    rows: Rows,  # I/O (n_rows,)
+    rows: Ints,  # I/O (n_rows,)
     diff: Floats,  # OUT (n_columns,): of the last node; or (0,) where nobody asks
 ) -> None:
     """Split one node after another in two.
@@ -366,9 +360,9 @@ def split_sparse(
 @njit(cache=True, nogil=True)
 def split_dense(
     matrix: Floats,  # IN  (n_rows, n_columns), C order
-    nodes: Offsets,  # IN  (n_nodes, 5): start, stop, n_left, first, second
+    nodes: Longs,  # IN  (n_nodes, 5): start, stop, n_left, first, second
     max_iterations: int,
-    rows: Rows,  # I/O (n_rows,)
+    rows: Ints,  # I/O (n_rows,)
     diff: Floats,  # OUT (n_columns,): of the last node
 ) -> None:
     """Split one node after another in two, as `split_sparse` does."""

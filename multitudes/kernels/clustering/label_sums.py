@@ -7,18 +7,11 @@ sort and clearing costs only what was touched.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from multitudes.kernels.arrays import Floats, Ints, Longs, UInts
 from multitudes.kernels.compiling import prefetch
-
-Floats: TypeAlias = npt.NDArray[np.float32]
-Columns: TypeAlias = npt.NDArray[np.uint32]
-Offsets: TypeAlias = npt.NDArray[np.int64]
-Words: TypeAlias = npt.NDArray[np.uint64]
 
 AHEAD = 8  # rows between asking for one and using it
 # Position of the only set bit of a word: multiply by this and read the top six bits off a table.
@@ -29,15 +22,15 @@ BIT_POSITION[[((int(DE_BRUIJN) << bit) % (1 << 64)) >> 58 for bit in range(64)]]
 
 @njit(cache=True, nogil=True)
 def sum_rows_by_label(
-    indptr: Offsets,  # IN  (n_instances + 1,): rows of X
-    indices: Columns,  # IN  (nnz,), each at most once in a row
+    indptr: Longs,  # IN  (n_instances + 1,): rows of X
+    indices: UInts,  # IN  (nnz,), each at most once in a row
     values: Floats,  # IN  (nnz,)
-    label_indptr: Offsets,  # IN  (n_labels + 1,): the instances of each label
-    instances: npt.NDArray[np.int32],  # IN
+    label_indptr: Longs,  # IN  (n_labels + 1,): the instances of each label
+    instances: Ints,  # IN
     weights: Floats,  # IN  like instances
     n_columns: int,
-    out_indptr: Offsets,  # OUT (n_labels + 1,)
-    out_indices: Columns,  # OUT (long enough,), ascending within a label
+    out_indptr: Longs,  # OUT (n_labels + 1,)
+    out_indices: UInts,  # OUT (long enough,), ascending within a label
     out_values: Floats,  # OUT like out_indices: rows of unit length, or zero
 ) -> None:
     """For each label the normalized sum of its instances' rows."""

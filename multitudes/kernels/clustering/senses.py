@@ -6,26 +6,20 @@ made in a dense array and taken back again, so that memory stays at one value pe
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Floats: TypeAlias = npt.NDArray[np.float32]
-Doubles: TypeAlias = npt.NDArray[np.float64]
-Ids: TypeAlias = npt.NDArray[np.int32]
-Offsets: TypeAlias = npt.NDArray[np.int64]
+from multitudes.kernels.arrays import Doubles, Floats, Ints, Longs, UInts
 
 NOTHING_LEFT = 1e-10  # of a squared length: what rounding leaves where nothing should be
 
 
 @njit(cache=True, nogil=True)
 def _add_rows(
-    indptr: Offsets,  # IN  (n_instances + 1,): rows of X
-    indices: Ids,  # IN
+    indptr: Longs,  # IN  (n_instances + 1,): rows of X
+    indices: Ints,  # IN
     values: Floats,  # IN
-    instances: Ids,  # IN  (n,): the rows to add
+    instances: Ints,  # IN  (n,): the rows to add
     factor: float,  # IN  1 to add, -1 to take back
     total: Doubles,  # IN/OUT (n_features,)
 ) -> float:
@@ -41,7 +35,7 @@ def _add_rows(
 
 
 @njit(cache=True, nogil=True)
-def _clear_rows(indptr: Offsets, indices: Ids, instances: Ids, total: Doubles) -> None:
+def _clear_rows(indptr: Longs, indices: Ints, instances: Ints, total: Doubles) -> None:
     """Set a total to exactly 0 where rows were added to it."""
     for i in instances:
         for k in range(indptr[i], indptr[i + 1]):
@@ -50,14 +44,14 @@ def _clear_rows(indptr: Offsets, indices: Ids, instances: Ids, total: Doubles) -
 
 @njit(cache=True, nogil=True)
 def sense_similarities(
-    indptr: Offsets,  # IN  (n_instances + 1,): rows of X
-    indices: Ids,  # IN  (nnz,)
+    indptr: Longs,  # IN  (n_instances + 1,): rows of X
+    indices: Ints,  # IN  (nnz,)
     values: Floats,  # IN  (nnz,)
-    label_start: Offsets,  # IN  (n_labels + 1,): the instances of each label
-    instances: Ids,  # IN  (n_pairs,)
-    leaf_start: Offsets,  # IN  (n_leaves + 1,): the slots of each leaf
-    slot_labels: Ids,  # IN  (n_slots,)
-    slot_start: Offsets,  # IN  (n_slots + 1,): where the similarities of each slot go
+    label_start: Longs,  # IN  (n_labels + 1,): the instances of each label
+    instances: Ints,  # IN  (n_pairs,)
+    leaf_start: Longs,  # IN  (n_leaves + 1,): the slots of each leaf
+    slot_labels: Ints,  # IN  (n_slots,)
+    slot_start: Longs,  # IN  (n_slots + 1,): where the similarities of each slot go
     total: Doubles,  # TMP (n_features,): all 0, before and after
     similarity: Floats,  # OUT (slot_start[-1],): in the order of the label's instances
 ) -> None:
@@ -89,7 +83,7 @@ def sense_similarities(
 
 
 @njit(cache=True, nogil=True)
-def _insert(value: np.float32, item: int, values: Floats, items: Ids) -> None:
+def _insert(value: np.float32, item: int, values: Floats, items: Ints) -> None:
     """Put an item among the best, which fall; after equal ones."""
     at = len(values)
     while at > 0 and value > values[at - 1]:
@@ -102,17 +96,17 @@ def _insert(value: np.float32, item: int, values: Floats, items: Ids) -> None:
 
 @njit(cache=True, nogil=True)
 def telling_features(
-    indptr: Offsets,  # IN  (n_instances + 1,): rows of X
-    indices: Ids,  # IN
+    indptr: Longs,  # IN  (n_instances + 1,): rows of X
+    indices: Ints,  # IN
     values: Floats,  # IN
-    use_start: Offsets,  # IN  (n_children + 1,): the instances of each slot of one leaf
-    users: Ids,  # IN
-    row_feature: Ids,  # IN  (n_rows,): the leaf's weights, ascending by feature
-    row_entry: Offsets,  # IN  (n_rows + 1,)
-    entry_child: npt.NDArray[np.uint32],  # IN  (n_entries,): the slot, counted within the leaf
+    use_start: Longs,  # IN  (n_children + 1,): the instances of each slot of one leaf
+    users: Ints,  # IN
+    row_feature: Ints,  # IN  (n_rows,): the leaf's weights, ascending by feature
+    row_entry: Longs,  # IN  (n_rows + 1,)
+    entry_child: UInts,  # IN  (n_entries,): the slot, counted within the leaf
     entry_value: Floats,  # IN  (n_entries,)
     total: Doubles,  # TMP (n_features,): all 0, before and after
-    features: Ids,  # OUT (n_children, n_kept): -1 where there are fewer
+    features: Ints,  # OUT (n_children, n_kept): -1 where there are fewer
     carried: Floats,  # OUT (n_children, n_kept): > 0 and falling; 0 beside each -1
 ) -> None:
     """The features with the largest weight times value in the summed instances, of length 1.
@@ -144,15 +138,15 @@ def telling_features(
 
 @njit(cache=True, nogil=True)
 def shared_labels(
-    indptr: Offsets,  # IN  (n_instances + 1,): rows of Y
-    labels: Ids,  # IN
-    sizes: Offsets,  # IN  (n_labels,): instances of each label
-    leaf_start: Offsets,  # IN  (n_leaves + 1,): the slots of each leaf
-    slot_labels: Ids,  # IN  (n_slots,)
-    use_start: Offsets,  # IN  (n_slots + 1,): the instances of each slot
-    users: Ids,  # IN
-    counts: Ids,  # TMP (n_labels,): all 0, before and after
-    nearest: Ids,  # OUT (n_slots, n_kept): -1 where there are fewer
+    indptr: Longs,  # IN  (n_instances + 1,): rows of Y
+    labels: Ints,  # IN
+    sizes: Longs,  # IN  (n_labels,): instances of each label
+    leaf_start: Longs,  # IN  (n_leaves + 1,): the slots of each leaf
+    slot_labels: Ints,  # IN  (n_slots,)
+    use_start: Longs,  # IN  (n_slots + 1,): the instances of each slot
+    users: Ints,  # IN
+    counts: Ints,  # TMP (n_labels,): all 0, before and after
+    nearest: Ints,  # OUT (n_slots, n_kept): -1 where there are fewer
 ) -> None:
     """Other labels of the leaf, by shared instances over the root of all that they have.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.arrays import Bools, Floats, Ints, Longs
+
 # Scores that differ by less are equal but for rounding: the smaller instance goes first. Members of
 # a label's only group of two are equally close to their own sum, for one.
 TIE = 1e-6
@@ -12,11 +14,11 @@ TIE = 1e-6
 
 @njit(nogil=True, cache=True)
 def count_places(
-    group_indptr,  # IN int64 (n_groups + 1,)
-    label_indptr,  # IN int64 (n_labels + 1,): the groups of each label
-    label_groups,  # IN int32
-    first,  # OUT int64 (n_labels + 1,): where each label's places begin
-):
+    group_indptr: Longs,  # IN (n_groups + 1,)
+    label_indptr: Longs,  # IN (n_labels + 1,): the groups of each label
+    label_groups: Ints,  # IN
+    first: Longs,  # OUT (n_labels + 1,): where each label's places begin
+) -> None:
     """Add up the sizes of each label's groups."""
     first[0] = 0
     for label in range(label_indptr.size - 1):
@@ -28,18 +30,18 @@ def count_places(
 
 @njit(nogil=True, cache=True)
 def choose_members(
-    group_indptr,  # IN int64 (n_groups + 1,)
-    members,  # IN int32: the instances of each group, ascending
-    label_indptr,  # IN int64 (n_labels + 1,): the groups of each label of this block
-    label_groups,  # IN int32 (n_pairs,)
-    wanted,  # IN int32 (n_pairs,): how many members are to get the label; or (0,) for one each
-    slack,  # IN: members whose score is less than this below the last one chosen get it too
-    score,  # IN float32 (n_places,): of each member of each pair's group, pair by pair
-    is_chosen,  # TMP bool (members of the largest group,)
-    chosen,  # OUT int32 (n_places,): the instances chosen, pair by pair, ascending
-    counts,  # OUT int64 (n_labels,): how many of them belong to each label
-    gap,  # OUT float32 (n_pairs,): from the last member chosen to the best that was not
-):
+    group_indptr: Longs,  # IN (n_groups + 1,)
+    members: Ints,  # IN: the instances of each group, ascending
+    label_indptr: Longs,  # IN (n_labels + 1,): the groups of each label of this block
+    label_groups: Ints,  # IN (n_pairs,)
+    wanted: Ints,  # IN (n_pairs,): how many members are to get the label; or (0,) for one each
+    slack: float,  # IN: members whose score is less than this below the last one chosen get it too
+    score: Floats,  # IN (n_places,): of each member of each pair's group, pair by pair
+    is_chosen: Bools,  # TMP (members of the largest group,)
+    chosen: Ints,  # OUT (n_places,): the instances chosen, pair by pair, ascending
+    counts: Longs,  # OUT (n_labels,): how many of them belong to each label
+    gap: Floats,  # OUT (n_pairs,): from the last member chosen to the best that was not
+) -> int:
     """Give each pair's label to the best members of its group; ties go to the smaller instance.
 
     Returns how many were chosen. The gap is infinite where nobody is left, or the group is empty.
@@ -75,12 +77,12 @@ def choose_members(
 
 @njit(nogil=True, cache=True)
 def share_out(
-    group_indptr,  # IN int64 (n_groups + 1,)
-    pair_group,  # IN int32 (n_pairs,)
-    temperature,  # IN, above 0
-    score,  # IN float32 (n_places,)
-    share,  # OUT float32 (n_places,): softmax of score / temperature over each pair's group
-):
+    group_indptr: Longs,  # IN (n_groups + 1,)
+    pair_group: Ints,  # IN (n_pairs,)
+    temperature: float,  # IN, above 0
+    score: Floats,  # IN (n_places,)
+    share: Floats,  # OUT (n_places,): softmax of score / temperature over each pair's group
+) -> None:
     """Divide each pair's label among the members of its group."""
     at = 0
     for p in range(pair_group.size):
@@ -99,16 +101,16 @@ def share_out(
 
 @njit(nogil=True, cache=True)
 def place_scores(
-    group_indptr,  # IN int64 (n_groups + 1,)
-    members,  # IN int32: the instances of each group, ascending
-    label_indptr,  # IN int64 (n_labels + 1,): the groups of each label of this block
-    label_groups,  # IN int32
-    scored_indptr,  # IN int64 (n_labels + 1,): the scored instances of each label
-    scored,  # IN int32: all members of the label's groups are among them
-    value,  # IN float32, like scored: NaN where nothing is known
-    score_of,  # TMP float32 (n_instances,)
-    score,  # IN/OUT float32 (n_places,): replaced wherever something is known of a pair
-):
+    group_indptr: Longs,  # IN (n_groups + 1,)
+    members: Ints,  # IN: the instances of each group, ascending
+    label_indptr: Longs,  # IN (n_labels + 1,): the groups of each label of this block
+    label_groups: Ints,  # IN
+    scored_indptr: Longs,  # IN (n_labels + 1,): the scored instances of each label
+    scored: Ints,  # IN: all members of the label's groups are among them
+    value: Floats,  # IN, like scored: NaN where nothing is known
+    score_of: Floats,  # TMP (n_instances,)
+    score: Floats,  # IN/OUT (n_places,): replaced wherever something is known of a pair
+) -> None:
     """Look the scores of all places up; where none of a group's members has one, keep what is.
 
     A member without a score among others that have one comes last.

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.arrays import Floats, Ints, Longs, UInts
 from multitudes.kernels.compiling import inner
 from multitudes.kernels.groups.assignment import TIE
-from multitudes.kernels.rows import add_row, dot_row, gather_rows, n_stored
+from multitudes.kernels.rows import ShiftedRows, add_row, dot_row, gather_rows, n_stored
 
 # A sum of rows is zero where its squared length is at most this part of what it could have been.
 CANCELLED = 1e-10
@@ -58,7 +59,9 @@ class Places(NamedTuple):
 
 
 @inner
-def list_places(group_indptr, members, groups, instance, start):
+def list_places(
+    group_indptr: Longs, members: Ints, groups: Ints, instance: Ints, start: Longs
+) -> int:
     """Write down the places of a label (OUT instance, start); returns their number."""
     at = 0
     for p in range(groups.size):
@@ -71,7 +74,7 @@ def list_places(group_indptr, members, groups, instance, start):
 
 
 @inner
-def products(x, total, n_summed, sum_shift, out):
+def products(x: Places, total: Floats, n_summed: float, sum_shift: float, out: Floats) -> None:
     """Multiply the row of each place with total, both shifted (OUT out).
 
     `total` is a sum of rows whose weights add up to `n_summed`, and their shifts to `sum_shift`.
@@ -83,14 +86,14 @@ def products(x, total, n_summed, sum_shift, out):
 
 
 @inner
-def clear(x, total):
+def clear(x: Places, total: Floats) -> None:
     """Set a sum of rows back to 0."""
     for f in range(x.n_features):
         total[f] = 0
 
 
 @inner
-def start_from_all(x, total, product):
+def start_from_all(x: Places, total: Floats, product: Floats) -> float:
     """Products of all places with their unit sum, which `total` holds; its length, or 0."""
     reach = 0.0
     sum_shift = 0.0
@@ -115,8 +118,8 @@ def start_from_all(x, total, product):
 
 
 @inner
-def start_somewhere(x, label, total, product):
-    """Where the sum of all places cancels: start from one of them; returns its place, or -1.
+def start_somewhere(x: Places, label: int, total: Floats, product: Floats) -> int:
+    """Start from one place, because the sum of all cancels; returns that place, or -1.
 
     It is a member of the first group that has features, by the label's number: labels that only
     ever occur together then start from different members.
@@ -142,8 +145,8 @@ def start_somewhere(x, label, total, product):
 
 
 @inner
-def find_closest(x, product, closest):
-    """The place of each group that is closest by cosine (OUT closest); how many are new."""
+def find_closest(x: Places, product: Floats, closest: Longs) -> int:
+    """Find the closest place of each group by cosine (OUT closest); returns how many are new."""
     changed = 0
     for p in range(x.start.size - 1):
         best = -1
@@ -159,7 +162,7 @@ def find_closest(x, product, closest):
 
 
 @inner
-def sum_closest(x, closest, total, toward):
+def sum_closest(x: Places, closest: Longs, total: Floats, toward: Floats) -> float:
     """Products of all places with the sum of the closest ones (OUT toward); that sum's length."""
     reach = 0.0
     sum_shift = 0.0
@@ -180,7 +183,10 @@ def sum_closest(x, closest, total, toward):
 
 
 @inner
-def one_step(x, closest, toward, length, step, product, coefficient):
+def one_step(
+    x: Places, closest: Longs, toward: Floats, length: float, step: float, product: Floats,
+    coefficient: Floats,
+) -> bool:  # fmt: skip
     """Proj(e + step * Proj(gradient)) in terms of products and coefficients; False if it is 0."""
     cosine = 0.0
     for s in closest:
@@ -203,7 +209,10 @@ def one_step(x, closest, toward, length, step, product, coefficient):
 
 
 @inner
-def learn_label(x, label, n_steps, step, total, toward, closest, product, coefficient):
+def learn_label(
+    x: Places, label: int, n_steps: int, step: float, total: Floats, toward: Floats, closest: Longs,
+    product: Floats, coefficient: Floats,
+) -> None:  # fmt: skip
     """Algorithm 1 for one label (OUT product, coefficient); `total` is the sum of its places."""
     length = start_from_all(x, total, product)
     if coefficient.size > 0:
@@ -229,20 +238,20 @@ def learn_label(x, label, n_steps, step, total, toward, closest, product, coeffi
 
 @njit(nogil=True, cache=True)
 def learn_embeddings(
-    x,  # IN ShiftedRows
-    group_indptr,  # IN int64 (n_groups + 1,)
-    members,  # IN int32: the instances of each group, ascending
-    label_indptr,  # IN int64 (n_labels + 1,): the groups of each label of this block
-    label_groups,  # IN int32
-    label_counts,  # IN int32, like label_groups: how often each of them lists the label
-    first_label,  # IN: the id of the block's first label
-    n_steps,  # IN
-    step,  # IN
-    total,  # TMP float32 (n_features,): all 0, and 0 again afterwards
-    local_of,  # TMP uint32 (n_features,): all 0, and 0 again afterwards
-    cosine,  # OUT float32 (n_places,): of each place and the label's embedding
-    coefficient,  # OUT float32 (n_places,): of each place's row in the embedding; or (0,)
-):
+    x: ShiftedRows,  # IN
+    group_indptr: Longs,  # IN (n_groups + 1,)
+    members: Ints,  # IN: the instances of each group, ascending
+    label_indptr: Longs,  # IN (n_labels + 1,): the groups of each label of this block
+    label_groups: Ints,  # IN
+    label_counts: Ints,  # IN, like label_groups: how often each of them lists the label
+    first_label: int,  # IN: the id of the block's first label
+    n_steps: int,  # IN
+    step: float,  # IN
+    total: Floats,  # TMP (n_features,): all 0, and 0 again afterwards
+    local_of: UInts,  # TMP (n_features,): all 0, and 0 again afterwards
+    cosine: Floats,  # OUT (n_places,): of each place and the label's embedding
+    coefficient: Floats,  # OUT (n_places,): of each place's row in the embedding; or (0,)
+) -> None:
     """Learn the embeddings of a block of labels."""
     at = 0
     for label in range(label_indptr.size - 1):

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.arrays import Floats, Ints, Longs, Vector
 from multitudes.kernels.compiling import inner, prefetch
 from multitudes.kernels.lanes import (
     LANES,
@@ -64,7 +65,7 @@ class SearchArrays(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def insert(ids, scores, count, new_id, new_score):
+def insert(ids: Ints, scores: Floats, count: int, new_id: int, new_score: float) -> int:
     """Put a candidate into a ranked list that holds `count`; returns the new count.
 
     Larger scores rank first, equal ones by smaller id; a full list drops its last.
@@ -87,7 +88,10 @@ def insert(ids, scores, count, new_id, new_score):
 
 
 @inner
-def find_rows(index, g, x_indices, begin, end, hit_row, hit_at):
+def find_rows(
+    index: SearchArrays, g: int, x_indices: Ints, begin: int, end: int, hit_row: Longs,
+    hit_at: Longs,
+) -> int:  # fmt: skip
     """Rows of chunk g that an instance's features meet, through the buckets; their number."""
     first = index.chunk_row[g]
     shift = index.chunk_shift[g]
@@ -107,14 +111,17 @@ def find_rows(index, g, x_indices, begin, end, hit_row, hit_at):
 
 
 @inner
-def map_worth_it(visits, rows):
-    """Whether so many visits to a chunk of so many rows pay for a map."""
+def map_worth_it(visits: int, rows: int) -> bool:
+    """Return whether this number of visits to a chunk pays for a map of its rows."""
     return visits > 1 and visits * MAP_PAYS > rows
 
 
 @njit(nogil=True, cache=True)
-def map_rows(row_of, first, last, x_indices, begin, end, hit_row, hit_at):
-    """The same rows as `find_rows`, through a map from feature to row; their number.
+def map_rows(
+    row_of: Ints, first: int, last: int, x_indices: Ints, begin: int, end: int, hit_row: Longs,
+    hit_at: Longs,
+) -> int:  # fmt: skip
+    """Find the same rows as `find_rows`, through a map from feature to row; returns their number.
 
     The map may hold rows of other chunks from before: they lie outside of first <= row < last.
     """
@@ -128,7 +135,10 @@ def map_rows(row_of, first, last, x_indices, begin, end, hit_row, hit_at):
 
 
 @inner
-def add_dense(index, g, n_blocks, hits, hit_row, hit_at, x_data, total):
+def add_dense(
+    index: SearchArrays, g: int, n_blocks: int, hits: int, hit_row: Longs, hit_at: Longs,
+    x_data: Floats, total: Floats,
+) -> None:  # fmt: skip
     """Sum an instance's values times a dense chunk's rows; each block adds up in registers."""
     first = index.chunk_row[g]
     segment_at = index.row_place[2 * first]
@@ -150,7 +160,10 @@ def add_dense(index, g, n_blocks, hits, hit_row, hit_at, x_data, total):
 
 
 @inner
-def add_sparse(index, n_blocks, hits, hit_row, hit_at, x_data, total):
+def add_sparse(
+    index: SearchArrays, n_blocks: int, hits: int, hit_row: Longs, hit_at: Longs, x_data: Floats,
+    total: Floats,
+) -> None:  # fmt: skip
     """Sum an instance's values times a sparse chunk's rows."""
     for block in range(n_blocks):
         store(total, block * LANES, splat(np.float32(0.0)))
@@ -172,8 +185,9 @@ def add_sparse(index, n_blocks, hits, hit_row, hit_at, x_data, total):
 
 @inner
 def add_up(
-    index, g, n_blocks, mapped, row_of, x_indices, x_data, begin, end, hit_row, hit_at, total
-):
+    index: SearchArrays, g: int, n_blocks: int, mapped: bool, row_of: Ints, x_indices: Ints,
+    x_data: Floats, begin: int, end: int, hit_row: Longs, hit_at: Longs, total: Floats,
+) -> None:  # fmt: skip
     """Sum an instance's values times the weights of chunk g, for all children (OUT total)."""
     if mapped:
         hits = map_rows(
@@ -189,7 +203,7 @@ def add_up(
 
 
 @inner
-def path_scores(margin, parent, kind, power, scratch):
+def path_scores(margin: Vector, parent: float, kind: int, power: int, scratch: Floats) -> Vector:
     """Scores of 16 children (lanes): the parent's plus the logarithm of the child's own."""
     if kind == HINGE:
         gap = larger(splat(np.float32(1.0)) - margin, splat(np.float32(0.0)))
@@ -209,8 +223,9 @@ def path_scores(margin, parent, kind, power, scratch):
 
 @inner
 def keep_children(
-    index, g, n_blocks, names, total, parent, kind, power, scratch, ids, scores, count
-):
+    index: SearchArrays, g: int, n_blocks: int, names: Ints, total: Floats, parent: float,
+    kind: int, power: int, scratch: Floats, ids: Ints, scores: Floats, count: int,
+) -> int:  # fmt: skip
     """Rank the scored children of cluster g among those kept so far; returns the new count."""
     for block in range(n_blocks):
         at = (index.block_first[g] + block) * LANES
@@ -236,17 +251,17 @@ def keep_children(
 
 @njit(nogil=True, cache=True)
 def order_visits(
-    cluster,  # IN int32 (n, width): each instance's beam, best first
-    score,  # IN float32 (n, width)
-    count,  # IN int64 (n,)
-    from_place,  # IN: only places from_place <= place < to_place of the beams
-    to_place,  # IN
-    bar,  # IN float32 (n,): a cluster that scores below cannot hold a child worth keeping
-    ends,  # TMP int64 (at least n_clusters + 1,)
-    n_clusters,  # IN
-    visit_instance,  # OUT int64
-    visit_place,  # OUT int64
-):
+    cluster: Ints,  # IN (n, width): each instance's beam, best first
+    score: Floats,  # IN (n, width)
+    count: Longs,  # IN (n,)
+    from_place: int,  # IN: only places from_place <= place < to_place of the beams
+    to_place: int,  # IN
+    bar: Floats,  # IN (n,): a cluster that scores below cannot hold a child worth keeping
+    ends: Longs,  # TMP (at least n_clusters + 1,)
+    n_clusters: int,  # IN
+    visit_instance: Longs,  # OUT
+    visit_place: Longs,  # OUT
+) -> int:
     """List the visits worth making, by cluster; returns their number."""
     n = count.size
     if n == 1:
@@ -277,7 +292,10 @@ def order_visits(
 
 
 @inner
-def fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, visit):
+def fetch_instance(
+    x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int, visit_instance: Longs,
+    visit: int,
+) -> None:  # fmt: skip
     """Fetch the features that the visit after the next will read."""
     following = first_instance + visit_instance[visit + 2]
     for t in range(x_indptr[following], x_indptr[following + 1], LANES):
@@ -286,8 +304,10 @@ def fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, 
 
 
 @inner
-def end_of_run(cluster, visits, visit_instance, visit_place, at):
-    """Where the visits to the cluster of visit `at` end."""
+def end_of_run(
+    cluster: Ints, visits: int, visit_instance: Longs, visit_place: Longs, at: int
+) -> int:
+    """Return where the visits to the cluster of visit `at` end."""
     own = cluster[visit_instance[at], visit_place[at]]
     until = at + 1
     while until < visits and cluster[visit_instance[until], visit_place[until]] == own:
@@ -296,8 +316,8 @@ def end_of_run(cluster, visits, visit_instance, visit_place, at):
 
 
 @inner
-def map_chunk(index, g, visits, row_of):
-    """Enter the rows of a chunk into the map if so many visits pay for it; returns whether."""
+def map_chunk(index: SearchArrays, g: int, visits: int, row_of: Ints) -> bool:
+    """Enter the rows of a chunk into the map if the visits pay for it; returns whether."""
     first = index.chunk_row[g]
     last = index.chunk_row[g + 1]
     mapped = map_worth_it(visits, last - first)
@@ -309,18 +329,18 @@ def map_chunk(index, g, visits, row_of):
 
 @inner
 def visit_clusters(
-    x_indptr, x_indices, x_data, first_instance,  # IN: the features of the block
-    index,  # IN SearchArrays
-    level,  # IN
-    names,  # IN int32: what the children are called; empty for their own numbers
-    kind, power,  # IN: how a margin becomes a score
-    cluster, score,  # IN: the beams
-    visits, visit_instance, visit_place,  # IN: which of them to visit, by cluster
-    row_of,  # TMP int32 (n_features,): -1, or a row of this index with the feature
-    hit_row, hit_at, total, scratch,  # TMP
-    bar,  # OUT float32 (n,): worst score kept, where a list is full
-    ids, scores, count,  # OUT: the ranked children of each instance
-):  # fmt: skip
+    x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int,  # IN: the block's X
+    index: SearchArrays,  # IN
+    level: int,  # IN
+    names: Ints,  # IN: what the children are called; empty for their own numbers
+    kind: int, power: int,  # IN: how a margin becomes a score
+    cluster: Ints, score: Floats,  # IN: the beams
+    visits: int, visit_instance: Longs, visit_place: Longs,  # IN: which to visit, by cluster
+    row_of: Ints,  # TMP (n_features,): -1, or a row of this index with the feature
+    hit_row: Longs, hit_at: Longs, total: Floats, scratch: Floats,  # TMP
+    bar: Floats,  # OUT (n,): worst score kept, where a list is full
+    ids: Ints, scores: Floats, count: Longs,  # OUT: the ranked children of each instance
+) -> None:  # fmt: skip
     """Score the children of the visited clusters and keep the best of each instance."""
     at = 0
     while at < visits:
@@ -350,18 +370,18 @@ def visit_clusters(
 
 @njit(nogil=True, cache=True)
 def search_block(
-    x_indptr,  # IN int64 (n_instances + 1,)
-    x_indices,  # IN int32
-    x_data,  # IN float32
-    first_instance,  # IN: the block's first row of X
-    index,  # IN SearchArrays
-    beam_width,  # IN, at least 1
-    kind,  # IN: HINGE, SIGMOID or RAW
-    power,  # IN: of the hinge
-    row_of,  # TMP int32 (n_features,): -1, or a row of this index with the feature
-    labels,  # OUT int32 (n, top_k): -1 where there are no more
-    scores,  # OUT float32 (n, top_k): logarithms for HINGE and SIGMOID; -inf beside -1
-):
+    x_indptr: Longs,  # IN (n_instances + 1,)
+    x_indices: Ints,  # IN
+    x_data: Floats,  # IN
+    first_instance: int,  # IN: the block's first row of X
+    index: SearchArrays,  # IN
+    beam_width: int,  # IN, at least 1
+    kind: int,  # IN: HINGE, SIGMOID or RAW
+    power: int,  # IN: of the hinge
+    row_of: Ints,  # TMP (n_features,): -1, or a row of this index with the feature
+    labels: Ints,  # OUT (n, top_k): -1 where there are no more
+    scores: Floats,  # OUT (n, top_k): logarithms for HINGE and SIGMOID; -inf beside -1
+) -> None:
     """The best `top_k` labels of each instance of a block, n = labels.shape[0] rows of X."""
     n = labels.shape[0]
     depth = index.level_start.size - 1
@@ -393,7 +413,7 @@ def search_block(
         for i in range(n):
             next_count[i] = 0
             bar[i] = -np.inf
-        from_place = np.int64(0)  # not the literal 0, which would be a type of its own
+        from_place: Any = np.int64(0)  # not the literal 0, which would be a type of its own
         while from_place < beam_width:
             to_place = min(beam_width, 2 * from_place + FIRST_ROUND)
             visits = order_visits(

@@ -11,9 +11,12 @@ be: bucket b of a chunk starts at the first row whose feature is at least ``b <<
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.arrays import Array, Bytes, Ints, Longs, Shorts
 from multitudes.kernels.lanes import LANES
 
 SEGMENT_FROM = 6  # non-zeros of 16 from which a segment beats single entries
@@ -23,18 +26,18 @@ ROWS_PER_BUCKET = 2
 
 @njit(nogil=True, cache=True)
 def measure_chunks(
-    chunk_row,  # IN int64 (n_clusters + 1,)
-    row_entry,  # IN int64 (n_rows + 1,)
-    entry_child,  # IN uint16 (n_entries,)
-    child_count,  # IN int64 (n_clusters,)
-    n_features,  # IN
-    dense,  # OUT uint8 (n_clusters,)
-    shift,  # OUT uint8 (n_clusters,)
-    segments,  # OUT int64 (n_clusters,)
-    entries,  # OUT int64 (n_clusters,)
-    buckets,  # OUT int64 (n_clusters,)
-    filled,  # TMP int32 (blocks of the largest cluster,): all 0, and 0 again afterwards
-):
+    chunk_row: Longs,  # IN (n_clusters + 1,)
+    row_entry: Longs,  # IN (n_rows + 1,)
+    entry_child: Shorts,  # IN (n_entries,)
+    child_count: Longs,  # IN (n_clusters,)
+    n_features: int,  # IN
+    dense: Bytes,  # OUT (n_clusters,)
+    shift: Bytes,  # OUT (n_clusters,)
+    segments: Longs,  # OUT (n_clusters,)
+    entries: Longs,  # OUT (n_clusters,)
+    buckets: Longs,  # OUT (n_clusters,)
+    filled: Ints,  # TMP (blocks of the largest cluster,): all 0, and 0 again afterwards
+) -> None:
     """Decide each chunk's form and count what it needs."""
     for c in range(child_count.size):
         first = chunk_row[c]
@@ -66,25 +69,25 @@ def measure_chunks(
 
 @njit(nogil=True, cache=True)
 def fill_chunks(
-    chunk_row,  # IN int64 (n_clusters + 1,), within this level
-    row_feature,  # IN int32 (n_rows,)
-    row_entry,  # IN int64 (n_rows + 1,)
-    entry_child,  # IN uint16 (n_entries,)
-    entry_value,  # IN float32 (n_entries,)
-    child_count,  # IN int64 (n_clusters,)
-    dense,  # IN uint8 (n_clusters,)
-    shift,  # IN uint8 (n_clusters,)
-    chunk_segment,  # IN int64 (n_clusters,): first segment of each chunk
-    chunk_entry,  # IN int64 (n_clusters,)
-    chunk_bucket,  # IN int64 (n_clusters,)
-    row_place,  # OUT int64 (2 * (n_rows + 1),): first segment and first entry of each row
-    segment_block,  # OUT uint16
-    segment_value,  # OUT float32, zero at the start
-    index_child,  # OUT uint16
-    index_value,  # OUT float32
-    bucket,  # OUT int32: first row of each bucket, counted from the chunk's first
-    filled,  # TMP int32 (blocks of the largest cluster,): all 0, and 0 again afterwards
-):
+    chunk_row: Longs,  # IN (n_clusters + 1,), within this level
+    row_feature: Ints,  # IN (n_rows,)
+    row_entry: Longs,  # IN (n_rows + 1,)
+    entry_child: Shorts,  # IN (n_entries,)
+    entry_value: Array,  # IN float32 (n_entries,)
+    child_count: Longs,  # IN (n_clusters,)
+    dense: Bytes,  # IN (n_clusters,)
+    shift: Bytes,  # IN (n_clusters,)
+    chunk_segment: Longs,  # IN (n_clusters,): first segment of each chunk
+    chunk_entry: Longs,  # IN (n_clusters,)
+    chunk_bucket: Longs,  # IN (n_clusters,)
+    row_place: Longs,  # OUT (2 * (n_rows + 1),): first segment and first entry of each row
+    segment_block: Shorts,  # OUT
+    segment_value: Array,  # OUT float32, zero at the start
+    index_child: Shorts,  # OUT
+    index_value: Array,  # OUT float32
+    bucket: Ints,  # OUT: first row of each bucket, counted from the chunk's first
+    filled: Ints,  # TMP (blocks of the largest cluster,): all 0, and 0 again afterwards
+) -> None:
     """Write the chunks of one level into the index."""
     for c in range(child_count.size):
         first = chunk_row[c]
@@ -110,7 +113,7 @@ def fill_chunks(
                 filled[entry_child[u] // LANES] += 1
             current = -1
             for u in range(row_entry[row], row_entry[row + 1]):
-                child = np.int64(entry_child[u])
+                child: Any = np.int64(entry_child[u])
                 block = child // LANES
                 if filled[block] >= SEGMENT_FROM:
                     if block != current:

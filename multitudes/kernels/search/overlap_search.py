@@ -14,11 +14,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.arrays import Bools, Floats, Ints, Longs
 from multitudes.kernels.compiling import inner, prefetch
 from multitudes.kernels.lanes import LANES, fma, larger, less_equal, load, select, splat, store
 from multitudes.kernels.search.beam_search import (
     FIRST_ROUND,
     RAW,
+    SearchArrays,
     add_up,
     end_of_run,
     fetch_instance,
@@ -36,8 +38,8 @@ ROUNDING = np.float32(2e-6)
 
 
 @inner
-def place_of(leaf, count, wanted):
-    """Where a leaf stands in a beam; -1 where it does not."""
+def place_of(leaf: Ints, count: int, wanted: int) -> int:
+    """Return where a leaf stands in a beam; -1 where it does not."""
     for place in range(count):
         if leaf[place] == wanted:
             return place
@@ -45,8 +47,10 @@ def place_of(leaf, count, wanted):
 
 
 @inner
-def copies_in_beam(label, slot_start, slots, slot_leaf, leaf, count):
-    """How many of a label's leaves stand in a beam."""
+def copies_in_beam(
+    label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints, count: int
+) -> int:
+    """Return how many of a label's leaves stand in a beam."""
     found = 0
     for s in range(slot_start[label], slot_start[label + 1]):
         found += place_of(leaf, count, slot_leaf[slots[s]]) >= 0
@@ -54,7 +58,9 @@ def copies_in_beam(label, slot_start, slots, slot_leaf, leaf, count):
 
 
 @inner
-def raise_bound(ids, bounds, count, label, score, copies, merge):
+def raise_bound(
+    ids: Ints, bounds: Floats, count: int, label: int, score: float, copies: int, merge: int
+) -> int:
     """Enter a copy's score into the ranked bounds of labels; returns the new count.
 
     A label that fell off the list before starts again from this copy alone: still a bound.
@@ -78,8 +84,11 @@ def raise_bound(ids, bounds, count, label, score, copies, merge):
 
 
 @inner
-def merged_score(index, label, slot_start, slots, slot_leaf, leaf, count, room, kind, merge):
-    """The score of a label from all copies that its instance reached."""
+def merged_score(
+    index: SearchArrays, label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints,
+    count: int, room: Floats, kind: int, merge: int,
+) -> np.float32:  # fmt: skip
+    """Return the score of a label from all copies that its instance reached."""
     level = index.level_start.size - 2
     total = 0.0
     best = -np.inf
@@ -102,7 +111,10 @@ def merged_score(index, label, slot_start, slots, slot_leaf, leaf, count, room, 
 
 
 @inner
-def score_leaf(index, g, n_blocks, parent, kind, power, total, scratch, room):
+def score_leaf(
+    index: SearchArrays, g: int, n_blocks: int, parent: float, kind: int, power: int, total: Floats,
+    scratch: Floats, room: Floats,
+) -> float:  # fmt: skip
     """Write the path scores of a leaf's children (OUT float32 room), -inf where masked.
 
     Returns the best, or -inf where all are masked.
@@ -129,20 +141,20 @@ def score_leaf(index, g, n_blocks, parent, kind, power, total, scratch, room):
 
 @inner
 def visit_leaves(
-    x_indptr, x_indices, x_data, first_instance,  # IN: the features of the block
-    index,  # IN SearchArrays
-    kind, power,  # IN: how a margin becomes a score
-    slack,  # IN float32: how far a copy may lie below the k-th bound and still matter
-    slot_start, slots, slot_leaf, merge,  # IN: as in `rank_overlapping`
-    leaf, leaf_score, leaf_count,  # IN int32, float32 (n, width), int64 (n,): the beams
-    visits, visit_instance, visit_place,  # IN: which of them to visit, by leaf
-    row_of, hit_row, hit_at, total, scratch,  # TMP
-    room,  # OUT float32 (n, width, stride): score of every child of every visited leaf
-    leaf_best,  # OUT float32 (n, width): the best of them
-    visited,  # OUT bool (n, width)
-    best_id, best_score, best_count,  # OUT (n, top_k): labels with the best bounds
-    bar,  # OUT float32 (n,): copies below cannot matter
-):  # fmt: skip
+    x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int,  # IN: the block's X
+    index: SearchArrays,  # IN
+    kind: int, power: int,  # IN: how a margin becomes a score
+    slack: float,  # IN float32: how far a copy may lie below the k-th bound and still matter
+    slot_start: Longs, slots: Longs, slot_leaf: Ints, merge: int,  # IN: as in `rank_overlapping`
+    leaf: Ints, leaf_score: Floats, leaf_count: Longs,  # IN (n, width), and (n,): the beams
+    visits: int, visit_instance: Longs, visit_place: Longs,  # IN: which of them to visit, by leaf
+    row_of: Ints, hit_row: Longs, hit_at: Longs, total: Floats, scratch: Floats,  # TMP
+    room: Floats,  # OUT (n, width, stride): score of every child of every visited leaf
+    leaf_best: Floats,  # OUT (n, width): the best of them
+    visited: Bools,  # OUT (n, width)
+    best_id: Ints, best_score: Floats, best_count: Longs,  # OUT (n, top_k): labels of best bounds
+    bar: Floats,  # OUT (n,): copies below cannot matter
+) -> None:  # fmt: skip
     """Score the children of leaves and note the best copies of each instance."""
     level = index.level_start.size - 2
     at = 0
@@ -187,9 +199,9 @@ def visit_leaves(
 
 @inner
 def note_best(
-    index, g, n_blocks, room, slot_start, slots, slot_leaf, merge, leaf, leaf_count,
-    ids, bounds, count,
-):  # fmt: skip
+    index: SearchArrays, g: int, n_blocks: int, room: Floats, slot_start: Longs, slots: Longs,
+    slot_leaf: Ints, merge: int, leaf: Ints, leaf_count: int, ids: Ints, bounds: Floats, count: int,
+) -> int:  # fmt: skip
     """Raise the bounds of a leaf's labels; returns the new count of the list."""
     for block in range(n_blocks):
         worst = bounds[count - 1] if count == ids.size else np.float32(-np.inf)
@@ -208,7 +220,10 @@ def note_best(
 
 
 @inner
-def find_candidates(index, leaf, count, visited, leaf_best, room, bar, seen, candidates):
+def find_candidates(
+    index: SearchArrays, leaf: Ints, count: int, visited: Bools, leaf_best: Floats, room: Floats,
+    bar: float, seen: Bools, candidates: Ints,
+) -> int:  # fmt: skip
     """Labels of one instance with a copy at or above `bar`, each once; returns their number."""
     level = index.level_start.size - 2
     found = 0
@@ -235,7 +250,10 @@ def find_candidates(index, leaf, count, visited, leaf_best, room, bar, seen, can
 
 
 @inner
-def note_wanted(label, slot_start, slots, slot_leaf, leaf, count, visited, wanted):
+def note_wanted(
+    label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints, count: int,
+    visited: Bools, wanted: Floats,
+) -> int:  # fmt: skip
     """Mark the places of a beam that hold a copy not scored yet; returns how many it marked."""
     marked = 0
     for s in range(slot_start[label], slot_start[label + 1]):
@@ -248,9 +266,10 @@ def note_wanted(label, slot_start, slots, slot_leaf, leaf, count, visited, wante
 
 @inner
 def write_best(
-    index, found, candidates, slot_start, slots, slot_leaf, leaf, count, room, kind, merge,
-    labels, scores,
-):  # fmt: skip
+    index: SearchArrays, found: int, candidates: Ints, slot_start: Longs, slots: Longs,
+    slot_leaf: Ints, leaf: Ints, count: int, room: Floats, kind: int, merge: int, labels: Ints,
+    scores: Floats,
+) -> None:  # fmt: skip
     """Rank the candidates of one instance by their merged scores (OUT labels, scores)."""
     kept = 0
     for c in range(found):
@@ -265,27 +284,27 @@ def write_best(
 
 @njit(nogil=True, cache=True)
 def rank_overlapping(
-    x_indptr,  # IN int64 (n_instances + 1,)
-    x_indices,  # IN int32
-    x_data,  # IN float32
-    first_instance,  # IN: the block's first row of X
-    index,  # IN SearchArrays of the whole tree
-    slot_start,  # IN int64 (n_labels + 1,)
-    slots,  # IN int64: the slots of each label
-    slot_leaf,  # IN int32 (n_slots,)
-    slack,  # IN float32: for sums the log of the largest number of copies of a label, else 0
-    merge,  # IN: MEAN, MAX or SUM
-    kind,  # IN: HINGE, SIGMOID or RAW
-    power,  # IN
-    leaf,  # IN int32 (n, width): the beams, best first
-    leaf_score,  # IN float32 (n, width)
-    count,  # IN int64 (n,): leaves in each beam
-    row_of,  # TMP int32 (n_features,): -1, or a row of this index with the feature
-    seen,  # TMP bool (n_labels,): all False, and False again afterwards
-    room,  # TMP float32 (n, width, stride): stride holds the largest leaf's blocks
-    labels,  # OUT int32 (n, top_k)
-    scores,  # OUT float32 (n, top_k)
-):
+    x_indptr: Longs,  # IN (n_instances + 1,)
+    x_indices: Ints,  # IN
+    x_data: Floats,  # IN
+    first_instance: int,  # IN: the block's first row of X
+    index: SearchArrays,  # IN: the whole tree
+    slot_start: Longs,  # IN (n_labels + 1,)
+    slots: Longs,  # IN: the slots of each label
+    slot_leaf: Ints,  # IN (n_slots,)
+    slack: float,  # IN float32: for sums the log of the largest number of copies of a label, else 0
+    merge: int,  # IN: MEAN, MAX or SUM
+    kind: int,  # IN: HINGE, SIGMOID or RAW
+    power: int,  # IN
+    leaf: Ints,  # IN (n, width): the beams, best first
+    leaf_score: Floats,  # IN (n, width)
+    count: Longs,  # IN (n,): leaves in each beam
+    row_of: Ints,  # TMP (n_features,): -1, or a row of this index with the feature
+    seen: Bools,  # TMP (n_labels,): all False, and False again afterwards
+    room: Floats,  # TMP (n, width, stride): stride holds the largest leaf's blocks
+    labels: Ints,  # OUT (n, top_k)
+    scores: Floats,  # OUT (n, top_k)
+) -> None:
     """Rank the labels in the leaves of each beam, copies of a label as one."""
     n, width = leaf.shape
     top_k = labels.shape[1]

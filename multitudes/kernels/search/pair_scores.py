@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.arrays import Array, Floats, Ints, Longs
 from multitudes.kernels.compiling import inner
 from multitudes.kernels.search.beam_search import HINGE, SIGMOID
 from multitudes.kernels.sparse import transpose
 
 
 @inner
-def log_score(margin, kind, power):
-    """The logarithm of a margin's score; raw margins stay as they are."""
+def log_score(margin: np.float32, kind: int, power: int) -> np.float32:
+    """Return the logarithm of a margin's score; raw margins stay as they are."""
     if kind == HINGE:
         gap = max(np.float32(1) - margin, np.float32(0))
         loss = gap
@@ -26,24 +27,24 @@ def log_score(margin, kind, power):
 
 @njit(nogil=True, cache=True)
 def score_children(
-    x_indptr,  # IN int64 (n_instances + 1,)
-    x_indices,  # IN int32
-    x_data,  # IN float32
-    row_feature,  # IN int32 (n_rows,): the chunk of one cluster, see Chunk
-    row_entry,  # IN int64 (n_rows + 1,)
-    entry_child,  # IN uint16 or uint32 (n_entries,)
-    entry_value,  # IN float32 (n_entries,)
-    bias,  # IN float32 (n_children,)
-    kind,  # IN: HINGE, SIGMOID or RAW
-    power,  # IN: of the hinge
-    above,  # IN int32 (n_above,): instances whose score of this cluster is known
-    above_score,  # IN float32 (n_above,)
-    pair_indptr,  # IN int64 (n_children + 1,): the pairs of each child
-    pair_instance,  # IN int32 (n_pairs,): each of them is in `above`
-    weight,  # TMP float32 (n_features,): all 0, and 0 again afterwards
-    score_of,  # TMP float32 (n_instances,)
-    score,  # OUT float32 (n_pairs,): the cluster's score plus the logarithm of the child's
-):
+    x_indptr: Longs,  # IN (n_instances + 1,)
+    x_indices: Ints,  # IN
+    x_data: Floats,  # IN
+    row_feature: Ints,  # IN (n_rows,): the chunk of one cluster, see Chunk
+    row_entry: Longs,  # IN (n_rows + 1,)
+    entry_child: Array,  # IN uint16 or uint32 (n_entries,)
+    entry_value: Floats,  # IN (n_entries,)
+    bias: Floats,  # IN (n_children,)
+    kind: int,  # IN: HINGE, SIGMOID or RAW
+    power: int,  # IN: of the hinge
+    above: Ints,  # IN (n_above,): instances whose score of this cluster is known
+    above_score: Floats,  # IN (n_above,)
+    pair_indptr: Longs,  # IN (n_children + 1,): the pairs of each child
+    pair_instance: Ints,  # IN (n_pairs,): each of them is in `above`
+    weight: Floats,  # TMP (n_features,): all 0, and 0 again afterwards
+    score_of: Floats,  # TMP (n_instances,)
+    score: Floats,  # OUT (n_pairs,): the cluster's score plus the logarithm of the child's
+) -> None:
     """Score the pairs of one cluster's children."""
     for t in range(above.size):
         score_of[above[t]] = above_score[t]

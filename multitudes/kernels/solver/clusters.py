@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
+from multitudes.kernels.arrays import Floats, Ints, Lanes, Longs
 from multitudes.kernels.compiling import inner
 from multitudes.kernels.lanes import larger, less, load, splat
 from multitudes.kernels.solver.dual_descent import forget, gather
@@ -26,22 +27,22 @@ class Scratch(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def prepare_rows(
-    x_indptr,  # IN int64 (n_instances + 1,)
-    x_indices,  # IN int32
-    x_data,  # IN float32
-    x_square,  # IN float32 (n_instances,): |x|^2 plus that of the constant feature
-    weight,  # IN float32 (n_instances,)
-    rows,  # IN int32 (n_rows,): the cluster's instances
-    gathered,  # IN bool: copy the rows and renumber their features, or read them in place
-    local_of,  # TMP int32 (n_features,): all -1, and -1 again afterwards
-    feature_of,  # OUT int32 (n_features,): global id of each local feature
-    local,  # OUT int32: local feature of each value, where gathered
-    value,  # OUT float32, where gathered
-    begin,  # OUT int64 (n_rows,): where each row's values begin
-    finish,  # OUT int64 (n_rows,): and where they end
-    square,  # OUT float32 (n_rows,)
-    own_weight,  # OUT float32 (n_rows,)
-):
+    x_indptr: Longs,  # IN (n_instances + 1,)
+    x_indices: Ints,  # IN
+    x_data: Floats,  # IN
+    x_square: Floats,  # IN (n_instances,): |x|^2 plus that of the constant feature
+    weight: Floats,  # IN (n_instances,)
+    rows: Ints,  # IN (n_rows,): the cluster's instances
+    gathered: bool,  # IN bool: copy the rows and renumber their features, or read them in place
+    local_of: Ints,  # TMP (n_features,): all -1, and -1 again afterwards
+    feature_of: Ints,  # OUT (n_features,): global id of each local feature
+    local: Ints,  # OUT: local feature of each value, where gathered
+    value: Floats,  # OUT, where gathered
+    begin: Longs,  # OUT (n_rows,): where each row's values begin
+    finish: Longs,  # OUT (n_rows,): and where they end
+    square: Floats,  # OUT (n_rows,)
+    own_weight: Floats,  # OUT (n_rows,)
+) -> int:
     """Returns the number of local features."""
     for r in range(rows.size):
         square[r] = x_square[rows[r]]
@@ -61,7 +62,7 @@ def prepare_rows(
 
 
 @inner
-def kept_lanes(w, block, f, cut, lanes):
+def kept_lanes(w: Floats, block: int, f: int, cut: Floats, lanes: Lanes) -> int:
     """Mask of the lanes of a block whose weight of feature f is larger than their cut."""
     value = load(w[block], f * len(lanes), lanes)
     limit = load(cut, block * len(lanes), lanes)
@@ -70,11 +71,11 @@ def kept_lanes(w, block, f, cut, lanes):
 
 @njit(nogil=True, cache=True)
 def count_kept(
-    w,  # IN float32 (n_blocks, (n_local + 1) * 16)
-    n_local,  # IN
-    cut,  # IN float32 (n_blocks * 16,): weights with |w| <= cut are dropped
-    lanes,  # IN: WIDE or NARROW; wherever 16 is said above, it is this many
-):
+    w: Floats,  # IN (n_blocks, (n_local + 1) * 16)
+    n_local: int,  # IN
+    cut: Floats,  # IN (n_blocks * 16,): weights with |w| <= cut are dropped
+    lanes: Lanes,  # IN: WIDE or NARROW; wherever 16 is said above, it is this many
+) -> tuple[int, int]:
     """(rows, entries) that `fill_kept` will write."""
     rows = 0
     entries = 0
@@ -91,17 +92,17 @@ def count_kept(
 
 @njit(nogil=True, cache=True)
 def fill_kept(
-    w,  # IN float32 (n_blocks, (n_local + 1) * 16)
-    order,  # IN int64 (n_local,): local features by ascending global id
-    feature_of,  # IN int32: global id of a local feature
-    cut,  # IN float32 (n_blocks * 16,); infinite where there is no child
-    first_child,  # IN: the chunk's child that lane 0 of w[0] is
-    row_feature,  # OUT int32 (rows,)
-    row_entry,  # OUT int64 (rows + 1,): where each row's entries begin
-    entry_child,  # OUT int32 (entries,): child within the chunk
-    entry_value,  # OUT float32 (entries,)
-    lanes,  # IN: as in `count_kept`
-):
+    w: Floats,  # IN (n_blocks, (n_local + 1) * 16)
+    order: Longs,  # IN (n_local,): local features by ascending global id
+    feature_of: Ints,  # IN: global id of a local feature
+    cut: Floats,  # IN (n_blocks * 16,); infinite where there is no child
+    first_child: int,  # IN: the chunk's child that lane 0 of w[0] is
+    row_feature: Ints,  # OUT (rows,)
+    row_entry: Longs,  # OUT (rows + 1,): where each row's entries begin
+    entry_child: Ints,  # OUT (entries,): child within the chunk
+    entry_value: Floats,  # OUT (entries,)
+    lanes: Lanes,  # IN: as in `count_kept`
+) -> None:
     """Write the kept weights of a chunk, rows by ascending feature, entries by child."""
     row = 0
     entry = 0

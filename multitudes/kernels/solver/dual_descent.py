@@ -15,9 +15,12 @@ Memory: the caller owns all buffers; IN is read, OUT is written, TMP is scratch.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.arrays import Floats, Ints, Lanes, Longs
 from multitudes.kernels.compiling import inner, prefetch
 from multitudes.kernels.lanes import (
     fma,
@@ -42,7 +45,7 @@ PREFETCH_FROM = 1 << 19
 
 
 @njit(nogil=True, cache=True)
-def next_random(state):
+def next_random(state: Any) -> Any:
     """xorshift64*: one step of a small, fast, seedable generator."""
     state ^= state >> np.uint64(12)
     state ^= state << np.uint64(25)
@@ -51,7 +54,7 @@ def next_random(state):
 
 
 @njit(nogil=True, cache=True)
-def shuffle(order, count, state):
+def shuffle(order: Ints, count: int, state: Any) -> Any:
     """Fisher-Yates over order[:count] (OUT int32); returns the generator's new state."""
     for j in range(count - 1, 0, -1):
         state = next_random(state)
@@ -65,17 +68,17 @@ def shuffle(order, count, state):
 
 @njit(nogil=True, cache=True)
 def gather(
-    x_indptr,  # IN int64 (n_instances + 1,)
-    x_indices,  # IN int32
-    x_data,  # IN float32
-    rows,  # IN int32 (n_rows,): the cluster's instances
-    local_of,  # TMP int32 (n_features,): all -1, and -1 again after `forget`
-    feature_of,  # OUT int32: global id of each local feature
-    begin,  # OUT int64 (n_rows,): where each row's entries begin
-    finish,  # OUT int64 (n_rows,): and where they end
-    local,  # OUT int32: local feature of each entry
-    value,  # OUT float32
-):
+    x_indptr: Longs,  # IN (n_instances + 1,)
+    x_indices: Ints,  # IN
+    x_data: Floats,  # IN
+    rows: Ints,  # IN (n_rows,): the cluster's instances
+    local_of: Ints,  # TMP (n_features,): all -1, and -1 again after `forget`
+    feature_of: Ints,  # OUT: global id of each local feature
+    begin: Longs,  # OUT (n_rows,): where each row's entries begin
+    finish: Longs,  # OUT (n_rows,): and where they end
+    local: Ints,  # OUT: local feature of each entry
+    value: Floats,  # OUT
+) -> int:
     """Copy the rows of one cluster with features renumbered 0, 1, ...; returns their number."""
     n_local = 0
     at = 0
@@ -98,7 +101,7 @@ def gather(
 
 
 @njit(nogil=True, cache=True)
-def forget(local_of, feature_of, n_local):
+def forget(local_of: Ints, feature_of: Ints, n_local: int) -> None:
     """Make `local_of` all -1 again by touching only what `gather` touched."""
     for own in range(n_local):
         local_of[feature_of[own]] = -1
@@ -106,13 +109,13 @@ def forget(local_of, feature_of, n_local):
 
 @njit(nogil=True, cache=True)
 def positives(
-    y_indptr,  # IN int64 (n_instances + 1,)
-    y_indices,  # IN int32, sorted within a row: children at this level
-    rows,  # IN int32 (n_rows,)
-    first,  # IN: first child of the block
-    count,  # IN: number of children in the block, at most 16
-    mask,  # OUT int32 (n_rows,): bit k is set where child first + k is positive
-):
+    y_indptr: Longs,  # IN (n_instances + 1,)
+    y_indices: Ints,  # IN, sorted within a row: children at this level
+    rows: Ints,  # IN (n_rows,)
+    first: int,  # IN: first child of the block
+    count: int,  # IN: number of children in the block, at most 16
+    mask: Ints,  # OUT (n_rows,): bit k is set where child first + k is positive
+) -> None:
     """Which of up to 16 consecutive children each row carries."""
     for r in range(rows.size):
         i = rows[r]
@@ -132,7 +135,10 @@ def positives(
 
 
 @inner
-def fetch_row(following, second, begin, finish, local, value, w, alpha, width):
+def fetch_row(
+    following: int, second: int, begin: Longs, finish: Longs, local: Ints, value: Floats, w: Floats,
+    alpha: Floats, width: int,
+) -> None:  # fmt: skip
     """Fetch the weights that the following row will need, and the second row itself."""
     for t in range(begin[following], finish[following]):
         prefetch(w, width * np.int64(local[t]))
@@ -144,27 +150,27 @@ def fetch_row(following, second, begin, finish, local, value, w, alpha, width):
 
 @njit(nogil=True, cache=True)
 def solve_lanes(
-    begin,  # IN int64 (n_rows,): where each row's entries begin
-    finish,  # IN int64 (n_rows,)
-    local,  # IN int32: local feature of each entry
-    value,  # IN float32
-    square,  # IN float32 (n_rows,): |x|^2 + bias^2
-    weight,  # IN float32 (n_rows,): instance weights, all > 0
-    mask,  # IN int32 (n_rows,): positives
-    cost_positive,  # IN float32 (16,): C of each lane's positives
-    cost_negative,  # IN float32 (16,)
-    squared,  # IN bool: squared hinge, else hinge
-    bias,  # IN float32: value of the constant feature; 0 for none
-    epsilon,  # IN float32
-    max_epochs,  # IN int
-    live,  # IN int32: mask of the lanes that hold a label
-    state,  # IN uint64: seed, not 0
-    n_local,  # IN int: number of features; the constant one is number n_local
-    w,  # OUT float32 ((n_local + 1) * 16,), zero at the start
-    alpha,  # TMP float32 (n_rows * 16,), zero at the start
-    order,  # TMP int32 (n_rows,)
-    lanes,  # IN: WIDE or NARROW; wherever 16 is said above, it is this many
-):
+    begin: Longs,  # IN (n_rows,): where each row's entries begin
+    finish: Longs,  # IN (n_rows,)
+    local: Ints,  # IN: local feature of each entry
+    value: Floats,  # IN
+    square: Floats,  # IN (n_rows,): |x|^2 + bias^2
+    weight: Floats,  # IN (n_rows,): instance weights, all > 0
+    mask: Ints,  # IN (n_rows,): positives
+    cost_positive: Floats,  # IN (16,): C of each lane's positives
+    cost_negative: Floats,  # IN (16,)
+    squared: bool,  # IN bool: squared hinge, else hinge
+    bias: float,  # IN float32: value of the constant feature; 0 for none
+    epsilon: float,  # IN float32
+    max_epochs: int,  # IN int
+    live: int,  # IN int32: mask of the lanes that hold a label
+    state: Any,  # IN uint64: seed, not 0
+    n_local: int,  # IN int: number of features; the constant one is number n_local
+    w: Floats,  # OUT ((n_local + 1) * 16,), zero at the start
+    alpha: Floats,  # TMP (n_rows * 16,), zero at the start
+    order: Ints,  # TMP (n_rows,)
+    lanes: Lanes,  # IN: WIDE or NARROW; wherever 16 is said above, it is this many
+) -> int:
     """Minimize 16 sibling problems over the same rows; returns the number of epochs."""
     width = len(lanes)
     n_rows = mask.size

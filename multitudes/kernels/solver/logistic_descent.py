@@ -8,10 +8,12 @@ whichever of z and C - z is safely away from 0.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.arrays import Floats, Ints, Longs, Vector
 from multitudes.kernels.lanes import LANES, fma, load, splat, store
 from multitudes.kernels.solver.dual_descent import shuffle
 
@@ -24,7 +26,9 @@ SMALLEST_COST = np.float32(1e-30)
 
 
 @njit(nogil=True, cache=True)
-def newton_step(alpha, cost, square, margin, inner_epsilon):
+def newton_step(
+    alpha: float, cost: float, square: float, margin: float, inner_epsilon: float
+) -> tuple[float, float]:
     """Minimize over one dual variable; returns (its new value, the gradient before the step)."""
     sign = 1.0
     old = alpha
@@ -47,25 +51,25 @@ def newton_step(alpha, cost, square, margin, inner_epsilon):
 
 @njit(nogil=True, cache=True)
 def solve_logistic_lanes(
-    begin,  # IN int64 (n_rows,)
-    finish,  # IN int64 (n_rows,)
-    local,  # IN int32
-    value,  # IN float32
-    square,  # IN float32 (n_rows,): |x|^2 + bias^2
-    weight,  # IN float32 (n_rows,)
-    mask,  # IN int32 (n_rows,): positives
-    cost_positive,  # IN float32 (16,)
-    cost_negative,  # IN float32 (16,)
-    bias,  # IN float32
-    epsilon,  # IN float32
-    max_epochs,  # IN
-    live,  # IN int32
-    state,  # IN uint64
-    n_local,  # IN
-    w,  # OUT float32 ((n_local + 1) * 16,), zero at the start
-    alpha,  # TMP float32 (n_rows * 16,)
-    order,  # TMP int32 (n_rows,)
-):
+    begin: Longs,  # IN (n_rows,)
+    finish: Longs,  # IN (n_rows,)
+    local: Ints,  # IN
+    value: Floats,  # IN
+    square: Floats,  # IN (n_rows,): |x|^2 + bias^2
+    weight: Floats,  # IN (n_rows,)
+    mask: Ints,  # IN (n_rows,): positives
+    cost_positive: Floats,  # IN (16,)
+    cost_negative: Floats,  # IN (16,)
+    bias: float,  # IN float32
+    epsilon: float,  # IN float32
+    max_epochs: int,  # IN
+    live: Any,  # IN int32
+    state: Any,  # IN uint64
+    n_local: int,  # IN
+    w: Floats,  # OUT ((n_local + 1) * 16,), zero at the start
+    alpha: Floats,  # TMP (n_rows * 16,)
+    order: Ints,  # TMP (n_rows,)
+) -> int:
     """As `dual_descent.solve_lanes`, for the logistic loss; returns the number of epochs."""
     n_rows = mask.size
     constant = n_local * LANES
@@ -119,7 +123,10 @@ def solve_logistic_lanes(
 
 
 @njit(nogil=True, cache=True)
-def add_row(first, last, local, value, bias, constant, step, w):
+def add_row(
+    first: int, last: int, local: Ints, value: Floats, bias: float, constant: int, step: Vector,
+    w: Floats,
+) -> None:  # fmt: skip
     """Add step * x to w, for the 16 lanes of one row and its constant feature."""
     store(w, constant, fma(splat(bias), step, load(w, constant)))
     for t in range(first, last):

@@ -89,7 +89,7 @@ def _read_id(block: Any, i: Any) -> Any:
 
 @njit(cache=True)
 def _clamped_id(block: Any, i: Any) -> Any:
-    """The id at `i`, of any number of digits: at most TOO_LARGE."""
+    """Return the id at `i`, of any number of digits: at most TOO_LARGE."""
     value = np.int64(0)
     digit = np.int64(block[i]) - ZERO
     while 0 <= digit <= 9:
@@ -229,7 +229,7 @@ def _read_labels(block: Any, i: Any, limits: Any, label_ids: Any, n: Any) -> Any
 
 @njit(cache=True)
 def _starts_with_feature(block: Any, i: Any) -> Any:
-    """Whether the token at `i` holds a colon: the line then has no labels."""
+    """Return whether the token at `i` holds a colon: the line then has no labels."""
     while block[i] != NEWLINE and not _is_blank(block[i]):
         if block[i] == COLON:
             return True
@@ -280,16 +280,9 @@ def _read_features(
 
 @njit(cache=True)
 def parse_lines(
-    block: Any,
-    limits: Any,
-    feature_ends: Any,
-    label_ends: Any,
-    feature_ids: Any,
-    values: Any,
-    label_ids: Any,
-    odd: Any,
-    cursor: Any,
-) -> int:
+    block: Any, limits: Any, feature_ends: Any, label_ends: Any, feature_ids: Any, values: Any,
+    label_ids: Any, odd: Any, cursor: Any,
+) -> int:  # fmt: skip
     """Parse lines from ``cursor[POSITION]`` to the end of the block or the first bad line.
 
     Parameters

@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from multitudes.kernels.arrays import Array, Floats, Ints, Longs
+
 
 @njit(cache=True, nogil=True)
-def weigh_rows(indptr, ids, counts, columns, weights, sublinear, out_indptr, out_indices, out_data):
+def weigh_rows(
+    indptr: Array, ids: Ints, counts: Ints, columns: Ints, weights: Array, sublinear: bool,
+    out_indptr: Array, out_indices: Ints, out_data: Floats,
+) -> None:  # fmt: skip
     """Move counts to their columns, weigh them and sort each row by column.
 
     indptr       IN   int64 (n_rows + 1,)
@@ -50,7 +55,7 @@ def weigh_rows(indptr, ids, counts, columns, weights, sublinear, out_indptr, out
 
 
 @njit(cache=True, nogil=True)
-def sort_keys(keys, n):
+def sort_keys(keys: Longs, n: int) -> None:
     """Sort keys[:n] in place; INOUT int64. Most rows are short: insertion beats a general sort."""
     if n > 48:
         keys[:n].sort()
@@ -65,7 +70,7 @@ def sort_keys(keys, n):
 
 
 @njit(cache=True, nogil=True)
-def normalize_rows(indptr, data):
+def normalize_rows(indptr: Array, data: Floats) -> None:
     """Scale each row to Euclidean length 1, in place; a row of zeros stays.
 
     indptr  IN     int32 or int64 (n_rows + 1,)
@@ -82,7 +87,7 @@ def normalize_rows(indptr, data):
 
 
 @njit(cache=True, nogil=True)
-def term_totals(ids, counts, document_counts, total_counts):
+def term_totals(ids: Ints, counts: Ints, document_counts: Longs, total_counts: Longs) -> None:
     """In how many rows each term occurs, and how often in all.
 
     ids              IN     int32 (n_counts,), distinct within a row

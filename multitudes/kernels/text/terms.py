@@ -1,17 +1,18 @@
 """Find the terms (word or character n-grams) of many texts and count them, row by row.
 
 Texts arrive as one UTF-8 buffer, each ended by a zero byte. A term is looked up in a `TermTable`,
-an open-addressing hash table over exact byte strings: hashes only speed the search up, and equal
-hashes of different terms are told apart by their bytes.
+an open-addressing hash table over exact byte strings: hashes only speed the search up, and
+different terms of one hash are distinguished by their bytes.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
+
+from multitudes.kernels.arrays import Bytes, Ints, Longs, Words
 
 WORD_CHAR, SPACE_CHAR = 1, 2  # classes of code points, see `multitudes.features.text_buffer`
 LOOKUP, INSERT, HASH = 0, 1, 2  # what to do with a term: find it, add it if new, or only hash it
@@ -33,15 +34,15 @@ class TermTable(NamedTuple):
     uint8: the bytes of all terms. `size` int64 (1): number of terms.
     """
 
-    slots: npt.NDArray[np.uint64]
-    hashes: npt.NDArray[np.uint64]
-    ends: npt.NDArray[np.int64]
-    pool: npt.NDArray[np.uint8]
-    size: npt.NDArray[np.int64]
+    slots: Words
+    hashes: Words
+    ends: Longs
+    pool: Bytes
+    size: Longs
 
 
 @njit(cache=True, nogil=True, inline="always")
-def mix(value):
+def mix(value: np.uint64) -> np.uint64:
     """Spread a 64-bit value over all its bits (the finalizer of splitmix64)."""
     value = (value ^ (value >> np.uint64(30))) * MIX_1
     value = (value ^ (value >> np.uint64(27))) * MIX_2
@@ -49,14 +50,16 @@ def mix(value):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def fold(gram_hash, token_hash):
-    """The hash of an n-gram with one more token at its end."""
+def fold(gram_hash: np.uint64, token_hash: np.uint64) -> np.uint64:
+    """Return the hash of an n-gram with one more token at its end."""
     return mix(gram_hash ^ token_hash) * FNV_PRIME
 
 
 @njit(cache=True, nogil=True)
-def find_term(table, key, text, parts, first, last, insert):
-    """The id of one term: -1 if unknown, NO_ROOM if it should be inserted but the table is full.
+def find_term(
+    table: TermTable, key: np.uint64, text: Bytes, parts: Longs, first: int, last: int, insert: bool
+) -> np.int64:
+    """Return the id of a term: -1 if unknown, NO_ROOM if it is to be added to a full table.
 
     table   INOUT  TermTable
     key     IN     uint64, hash of the term
@@ -101,7 +104,9 @@ def find_term(table, key, text, parts, first, last, insert):
 
 
 @njit(cache=True, nogil=True)
-def _same_bytes(table, term, text, parts, first, last):
+def _same_bytes(
+    table: TermTable, term: int, text: Bytes, parts: Longs, first: int, last: int
+) -> bool:
     n_parts = parts.shape[0]
     position, end = table.ends[term], table.ends[term + 1]
     for i in range(first, last):
@@ -120,7 +125,7 @@ def _same_bytes(table, term, text, parts, first, last):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def add_to_row(term, row_start, n_out, ids, counts, where):
+def add_to_row(term: int, row_start: int, n_out: int, ids: Ints, counts: Ints, where: Longs) -> int:
     """Count `term` in the current row, which is ids[row_start:n_out]; returns the new n_out.
 
     `where` TMP int64 (n_terms,) holds each term's last place; it may hold anything at first,
@@ -137,7 +142,7 @@ def add_to_row(term, row_start, n_out, ids, counts, where):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def class_at(text, position, classes):
+def class_at(text: Bytes, position: int, classes: Bytes) -> tuple[Any, int]:
     """(class, byte length) of the UTF-8 character at `position`."""
     byte = text[position]
     if byte < 0x80:
@@ -156,8 +161,9 @@ def class_at(text, position, classes):
 
 @njit(cache=True, nogil=True)
 def count_words(
-    text, start, row, classes, ngrams, table, mode, n_columns, ids, counts, indptr, where
-):
+    text: Bytes, start: int, row: int, classes: Bytes, ngrams: tuple[int, int], table: TermTable,
+    mode: int, n_columns: int, ids: Ints, counts: Ints, indptr: Longs, where: Longs,
+) -> tuple[int, int]:  # fmt: skip
     """Count the word n-grams of each text, from byte `start` and row `row` on.
 
     A word is a run of word characters, with ``++`` or ``#`` behind it if there (C++, C#).
@@ -224,8 +230,9 @@ def count_words(
 
 @njit(cache=True, nogil=True)
 def count_characters(
-    text, start, row, classes, ngrams, table, mode, n_columns, ids, counts, indptr, where
-):
+    text: Bytes, start: int, row: int, classes: Bytes, ngrams: tuple[int, int], table: TermTable,
+    mode: int, n_columns: int, ids: Ints, counts: Ints, indptr: Longs, where: Longs,
+) -> tuple[int, int]:  # fmt: skip
     """Count the character n-grams of each text inside its words, as `count_words` does for words.
 
     A word here is a run without white space; it gets one space before and behind it. A word not
@@ -285,7 +292,9 @@ def count_characters(
 
 
 @njit(cache=True, nogil=True)
-def insert_terms(table, pool, ends, joined_words, new_ids):
+def insert_terms(
+    table: TermTable, pool: Bytes, ends: Longs, joined_words: bool, new_ids: Ints
+) -> None:
     """Insert whole terms, as when two tables are merged or a stored vocabulary is opened.
 
     table         INOUT  TermTable with room for all of them
@@ -308,7 +317,7 @@ def insert_terms(table, pool, ends, joined_words, new_ids):
 
 
 @njit(cache=True, nogil=True)
-def fill_slots(hashes, n_terms, slots):
+def fill_slots(hashes: Words, n_terms: int, slots: Words) -> None:
     """Enter terms 0 .. n_terms - 1, known to differ, into empty slots.
 
     hashes  IN   uint64 (at least n_terms,)
@@ -324,7 +333,7 @@ def fill_slots(hashes, n_terms, slots):
 
 
 @njit(cache=True, nogil=True)
-def gather_terms(pool, ends, order, out_pool, out_ends):
+def gather_terms(pool: Bytes, ends: Longs, order: Longs, out_pool: Bytes, out_ends: Longs) -> None:
     """Copy terms in a new order.
 
     pool      IN   uint8, bytes of the terms

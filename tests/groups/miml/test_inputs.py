@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.errors import DataError
-from multitudes.groups.miml.inputs import (
+from multitudes.groups.miml.bags import (
     bags_to_learn_from,
     checked_bags,
     checked_rows,

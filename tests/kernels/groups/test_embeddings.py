@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multitudes.groups.candidates import checked_candidates
-from multitudes.groups.instance_rows import instance_rows
+from multitudes.groups.embeddings import instance_rows
 from multitudes.kernels.groups import embeddings as group_embeddings
 from multitudes.kernels.groups.embeddings import learn_embeddings
 from tests.kernels.twins import groups as reference

@@ -43,7 +43,7 @@ def nearest_float32(token: str) -> np.float32:
 
 
 def parse_line(line: bytes, limits: list[int]) -> ParsedRow | None:
-    """One line without its newline; None where it is no instance. Raises `BadLine`."""
+    """One line without its newline; None if it is not an instance. Raises `BadLine`."""
     n_features, n_labels, first_id, blank_is_row, _ = limits
     tokens = re.split(rb"[ \t\r]+", line.strip(b" \t\r"))
     comment = next((i for i, token in enumerate(tokens) if token.startswith(b"#")), len(tokens))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from multitudes.data import read_prediction_file
+from multitudes.data.prediction_files import write_line
 from multitudes.errors import DataError
-from multitudes.tagger import read_prediction_file
-from multitudes.tagger.prediction_files import write_line
 
 
 def lines_file(tmp_path, *records: object):

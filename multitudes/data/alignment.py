@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.data.dataset import Dataset
+from multitudes.data.label_space import LabelSpace, relabel
+from multitudes.data.prediction_files import PredictionFile
 from multitudes.errors import ConfigError, DataError
 from multitudes.scores import remove_pairs, remove_pairs_from_truth
-from multitudes.tagger.prediction_files import PredictionFile
 from multitudes.types import NO_LABEL, NO_SCORE, IntArray, Predictions
 
 

@@ -10,7 +10,7 @@ import pytest
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError
 from multitudes.tagger import Tagger, evaluate_on, predict_batches, predict_to
-from multitudes.tagger.label_lists import label_matrix
+from multitudes.tagger.inputs import label_matrix
 
 from .centroids import LABELS, TEXTS, Centroids
 
@@ -22,7 +22,7 @@ def tagger() -> Tagger:
 
 @pytest.fixture
 def dataset(tagger) -> Dataset:
-    Y, names = label_matrix(LABELS, tagger.labels_)
+    Y, names = label_matrix(LABELS, tagger.classes_)
     return Dataset(Y=Y, texts=TEXTS, label_names=names)
 
 
@@ -33,7 +33,7 @@ def written(*args, **options) -> list[dict]:
 
 
 def test_lines_are_what_predict_says(tagger, dataset, monkeypatch):
-    monkeypatch.setattr("multitudes.tagger.batches.BATCH", 3)
+    monkeypatch.setattr("multitudes.tagger.prediction.BATCH", 3)
     lines = written(tagger, dataset, top_k=2)
     assert [line["row"] for line in lines] == [0, 1, 2, 3]
     for line, tags in zip(lines, tagger.predict(TEXTS, top_k=2), strict=True):
@@ -52,7 +52,7 @@ def test_uids_and_threshold(tagger, dataset):
 
 def test_filter_pairs_are_replaced_by_the_next_best(tagger, dataset):
     best, second = tagger.predict([TEXTS[0]], top_k=2)[0]
-    pairs = np.array([[0, tagger.labels_.index(best.label)]])
+    pairs = np.array([[0, tagger.classes_.index(best.label)]])
     filtered = dataclasses.replace(dataset, filter_pairs=pairs)
     assert written(tagger, filtered, top_k=1)[0]["labels"][0]["label"] == second.label
     (_, predictions), *_ = predict_batches(tagger, filtered, top_k=1)

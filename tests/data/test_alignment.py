@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.data import Dataset
+from multitudes.data import Dataset, PredictionFile, align
 from multitudes.errors import ConfigError, DataError
-from multitudes.tagger import PredictionFile, align
 
 
 def predicted(

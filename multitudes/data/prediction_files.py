@@ -25,9 +25,9 @@ import numpy.typing as npt
 import orjson
 import scipy.sparse as sp
 
-from multitudes import data
 from multitudes.data.compression import open_bytes
 from multitudes.data.lines import line_blocks
+from multitudes.data.reading import read_dataset
 from multitudes.data.report import ErrorLog
 from multitudes.errors import DataError
 from multitudes.types import FloatArray, LabelArray
@@ -178,7 +178,7 @@ def _read_npz(path: Path) -> PredictionFile:
 
 
 def _from_dataset(path: Path, format: str | None) -> PredictionFile:
-    dataset = data.read_dataset(path, format=format)
+    dataset = read_dataset(path, format=format)
     names = dataset.label_names
     return PredictionFile(
         path,

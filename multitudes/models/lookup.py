@@ -1,0 +1,114 @@
+"""Find models by name: those of this library, and those that installed packages declare."""
+
+from __future__ import annotations
+
+import functools
+from importlib.metadata import EntryPoint, entry_points
+
+from multitudes.errors import ConfigError, MultitudesError, suggestion
+from multitudes.models.spec import ModelSpec, imported
+
+ENTRY_POINTS = "multitudes.models"
+"""Group of entry points under which other packages declare models."""
+
+FAMILIES = ("linear", "encoder", "seq2set")
+"""Modules beside this one that declare models, in the order in which help texts list them."""
+
+
+@functools.cache
+def built_in_models() -> dict[str, ModelSpec]:
+    """Return the models of this library, by name."""
+    return {
+        spec.name: spec
+        for family in FAMILIES
+        for spec in imported(f"multitudes.models.{family}:MODELS")
+    }
+
+
+def model_names() -> list[str]:
+    """Return the names of all models, those of this library first; imports no other package."""
+    others = {entry.name for entry in _declared()} - built_in_models().keys()
+    return [*built_in_models(), *sorted(others)]
+
+
+def model_spec(name: str) -> ModelSpec:
+    """Return the model of a name.
+
+    Raises
+    ------
+    ConfigError
+        If there is none (the message names the nearest), if several packages declare it, or if
+        the package that declares it cannot be used.
+    """
+    entries = [entry for entry in _declared() if entry.name == name]
+    built_in = built_in_models().get(name)
+    owners = ["multitudes"] * (built_in is not None) + [_package(entry) for entry in entries]
+    if len(owners) > 1:
+        raise ConfigError(
+            f"the name of a model must be unique, and {name!r} is declared by "
+            f"{' and '.join(owners)}: uninstall {owners[-1]}, or have its model renamed"
+        )
+    if built_in is not None:
+        return built_in
+    if not entries:
+        raise ConfigError(
+            f"there is no model {name!r}: {suggestion(name, ['auto', *model_names()])}"
+        )
+    return _loaded(entries[0])
+
+
+def summaries() -> list[tuple[str, str]]:
+    """Return (name, summary) of all models; a package that cannot be used says so in its place."""
+    found = []
+    for name in model_names():
+        try:
+            found.append((name, model_spec(name).summary))
+        except MultitudesError as error:
+            found.append((name, str(error)))
+    return found
+
+
+def stored_classes() -> dict[str, str]:
+    """Return kind -> "module:Class" of the models of this library."""
+    return {kind: home for spec in built_in_models().values() for kind, home in spec.stored.items()}
+
+
+def stored_classes_of_others() -> tuple[dict[str, str], list[str]]:
+    """Return kind -> "module:Class" of other packages' models, and what kept some from loading."""
+    classes: dict[str, str] = {}
+    problems = []
+    for entry in _declared():
+        try:
+            classes |= model_spec(entry.name).stored
+        except MultitudesError as error:
+            problems.append(str(error))
+    return classes, problems
+
+
+@functools.cache
+def _declared() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=ENTRY_POINTS))
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.value if entry.dist is None else f"the package {entry.dist.name}"
+
+
+@functools.cache
+def _loaded(entry: EntryPoint) -> ModelSpec:
+    """Import the spec of an entry point; whatever is wrong with it is said in words."""
+    who = f"{_package(entry)} declares the model {entry.name!r} as {entry.value}"
+    advice = "upgrade or uninstall that package"
+    try:
+        spec = entry.load()
+    except MultitudesError as error:  # e.g. an extra that is missing: its message says what to do
+        raise ConfigError(f"{who}, which cannot be used: {error}") from error
+    except Exception as error:  # another package's code may raise anything
+        raise ConfigError(
+            f"{who}, which cannot be imported ({type(error).__name__}: {error}): {advice}"
+        ) from error
+    if not isinstance(spec, ModelSpec):
+        raise ConfigError(f"{who}, which is a {type(spec).__name__}, not a ModelSpec: {advice}")
+    if spec.name != entry.name:
+        raise ConfigError(f"{who}, whose name is {spec.name!r}: the two must be equal; {advice}")
+    return spec

@@ -1,0 +1,46 @@
+"""Generators of label sets by name: OTSeq2Set, and the sequence models it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from multitudes.models.spec import ModelSpec
+
+_PLAIN = {"network__convolution": False}
+_SEQUENCE = {"objective": "sequence"}
+_FREQUENT = {"objective": "sequence", "order": "frequent"}
+_SGM = _FREQUENT | {"network__global_embedding": True, "network__masked_softmax": True}
+_MATCHING = {"loss__transport_weight": 0.0}
+
+
+def _generator(name: str, summary: str, settings: Mapping[str, Any]) -> ModelSpec:
+    return ModelSpec(
+        name,
+        summary,
+        "multitudes.seq2set:OTSeq2Set",
+        settings,
+        reads="texts",
+        stored={"otseq2set": "multitudes.seq2set:OTSeq2Set"},
+    )
+
+
+MODELS = (
+    _generator("otseq2set", "writes the set of labels, its size included; for GPUs", {}),
+    _generator(
+        "seq2seq", "writes labels one after the other, in a fixed order", _SEQUENCE | _PLAIN
+    ),
+    _generator("mlc2seq", "seq2seq, frequent labels first", _FREQUENT | _PLAIN),
+    _generator("sgm", "seq2seq that weighs all labels it might have written", _SGM | _PLAIN),
+)
+
+# The other rows of the paper's tables: to compare with, not to choose from.
+ABLATIONS = (
+    _generator("bm", "matching alone", _PLAIN | _MATCHING),
+    _generator("bm+lc", "matching and convolution", _MATCHING),
+    _generator("bm+ot", "matching and transport", _PLAIN),
+    _generator("bm+ot+lc", "otseq2set by another name", {}),
+    _generator("seq2seq+lc", "seq2seq with convolution", _SEQUENCE),
+    _generator("mlc2seq+lc", "mlc2seq with convolution", _FREQUENT),
+    _generator("sgm+lc", "sgm with convolution", _SGM),
+)

@@ -1,0 +1,91 @@
+"""Tag a whole Dataset, or texts by kind of answer: what the command line and the server call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+from multitudes.data import Dataset
+from multitudes.data.prediction_files import write_line
+from multitudes.metrics import Report, evaluate
+from multitudes.tagger.prediction import Kind, Tag
+from multitudes.tagger.tagger import Tagger
+from multitudes.types import Predictions
+
+
+def predict_tags(
+    tagger: Tagger,
+    texts: Any,
+    *,
+    kind: Kind = "scores",
+    top_k: int | None = None,
+    threshold: float | None = None,
+) -> list[list[Tag]]:
+    """Return the labels of each text, with scores, with probabilities, or as sets.
+
+    Parameters
+    ----------
+    tagger : Tagger
+    texts : sequence of str
+        Or X, for a tagger fitted on features.
+    kind : "scores", "probabilities" or "sets"
+        See `Tagger.predict`, `Tagger.predict_proba` and `Tagger.predict_sets`.
+    top_k : int, optional
+        Labels per text, at most; defaults to 5, and for sets to all they have.
+    threshold : float, optional
+        Leave out labels whose score or probability is lower.
+    """
+    return tagger._predict_kind(texts, kind, top_k=top_k, threshold=threshold)
+
+
+def predict_batches(
+    tagger: Tagger, dataset: Dataset, *, top_k: int | None = None, kind: Kind = "scores"
+) -> Iterator[tuple[Dataset, Predictions]]:
+    """Yield (some instances, their predictions) until all of the Dataset is done.
+
+    A Dataset's filter pairs are left out before the `top_k` are cut, so rows stay full. Labels
+    are the tagger's, and so must be the Dataset's label space if it has filter pairs.
+
+    Parameters
+    ----------
+    tagger : Tagger
+    dataset : Dataset
+    top_k : int, optional
+        Labels per instance, at most; defaults to 5, and for sets to all they have.
+    kind : "scores", "probabilities" or "sets"
+        The latter two need a tagger that was calibrated, or a model that generates sets.
+    """
+    blocks = tagger._predictor().blocks(
+        tagger._inputs_of(dataset), kind, top_k=top_k, filter_pairs=dataset.filter_pairs
+    )
+    for rows, found in blocks:
+        yield dataset[rows], found
+
+
+def predict_to(
+    out: BinaryIO,
+    tagger: Tagger,
+    dataset: Dataset,
+    *,
+    top_k: int | None = None,
+    threshold: float | None = None,
+    kind: Kind = "scores",
+) -> int:
+    """Write the predictions of a Dataset as JSON lines; return how many labels were written."""
+    row = n_written = 0
+    for batch, found in predict_batches(tagger, dataset, top_k=top_k, kind=kind):
+        predictions = found.above(threshold)
+        kept = predictions.labels >= 0
+        for i in range(len(batch)):
+            instance = {"row": row} if batch.uids is None else {"uid": batch.uids[i]}
+            labels = [tagger.classes_[label] for label in predictions.labels[i, kept[i]].tolist()]
+            write_line(out, instance, labels, predictions.scores[i, kept[i]])
+            row += 1
+        n_written += int(kept.sum())
+    return n_written
+
+
+def evaluate_on(tagger: Tagger, dataset: Dataset, *, ks: Sequence[int] = (1, 3, 5)) -> Report:
+    """Return the metrics of a tagger on a labeled Dataset over its label space."""
+    found = [found for _, found in predict_batches(tagger, dataset, top_k=max(ks))]
+    return evaluate(Predictions.joined(found), dataset.Y, ks=ks)

@@ -1,0 +1,181 @@
+"""Inputs to predictions, block by block: scores, probabilities or label sets of a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from multitudes.data import Dataset
+from multitudes.errors import ConfigError, NotFittedError
+from multitudes.progress import track
+from multitudes.scores import remove_pairs
+from multitudes.scores.calibrated import Calibrated, CalibrationConfig
+from multitudes.types import IntArray, MakesSets, Predictions
+from multitudes.validation import checked_count
+
+Kind = Literal["scores", "probabilities", "sets"]
+
+BATCH = 4096  # instances scored at a time: enough to fill the threads, little memory
+DEFAULT_TOP_K = 5
+
+
+class Tag(NamedTuple):
+    """A label given to a text, and its score."""
+
+    label: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A fitted model with what comes before it, its features, and after it, its calibration.
+
+    Parameters
+    ----------
+    model : fitted model
+    features : fitted features, or None
+        None for a model that reads texts.
+    calibrated : Calibrated, optional
+        Needed for probabilities, and for the sets of a model that does not generate them.
+    n_labels : int
+    """
+
+    model: Any
+    features: Any
+    calibrated: Calibrated | None
+    n_labels: int
+
+    @property
+    def generates_sets(self) -> bool:
+        """Whether the model generates sets itself; else a rule makes them of its ranking."""
+        asked_for_rule = self.calibrated is not None and self.calibrated.config.sets is not None
+        return isinstance(self.model, MakesSets) and not asked_for_rule
+
+    def blocks(
+        self,
+        inputs: Any,
+        kind: Kind = "scores",
+        *,
+        top_k: int | None = None,
+        filter_pairs: IntArray | None = None,
+    ) -> Iterator[tuple[slice, Predictions]]:
+        """Yield (rows, their predictions) until all inputs are done.
+
+        Parameters
+        ----------
+        inputs : sequence of str, or X
+        kind : "scores", "probabilities" or "sets"
+            The latter two need a calibrated model, or one that generates sets.
+        top_k : int, optional
+            Labels per instance, at most; defaults to 5, and for sets to all they have.
+        filter_pairs : int array (n, 2), optional
+            (row, label) pairs that are left out before the `top_k` are cut, so that rows stay full.
+        """
+        width = self._width(kind, top_k)
+        spare = 0
+        if filter_pairs is not None and len(filter_pairs):
+            spare = int(np.bincount(filter_pairs[:, 0]).max())
+        n = count(inputs)
+        with track("predicting", n, "instances") as task:
+            for start in range(0, max(n, 1), BATCH):
+                rows = slice(start, min(start + BATCH, n))
+                found = self._candidates(
+                    inputs if n <= BATCH else inputs[rows], kind, width + spare
+                )
+                if spare and filter_pairs is not None:
+                    found = remove_pairs(found, _within(filter_pairs, rows))
+                yield rows, self._as_kind(found.top(width), kind).top(top_k or width)
+                task.advance(rows.stop - rows.start)
+
+    def whole(
+        self, inputs: Any, *, top_k: int | None = None, filter_pairs: IntArray | None = None
+    ) -> Predictions:
+        """Return the best labels of all inputs with their scores; see `blocks`."""
+        blocks = self.blocks(inputs, top_k=top_k, filter_pairs=filter_pairs)
+        return Predictions.joined([found for _, found in blocks])
+
+    def checked_calibration(self) -> Calibrated:
+        """Return what makes probabilities and sets of scores, or raise a NotFittedError."""
+        if self.calibrated is None:
+            raise NotFittedError(
+                "this Tagger has scores but no probabilities: call calibrate(dataset) with "
+                "labeled data that it was not fitted on (multitudes calibrate MODEL DATA); "
+                "after a change of the model, do so again"
+            )
+        return self.calibrated
+
+    def calibration(self, inputs: Any, dataset: Dataset, config: CalibrationConfig) -> Calibrated:
+        """Return what makes probabilities and sets of scores, learned from labeled inputs."""
+        if not isinstance(config, CalibrationConfig):
+            raise ConfigError(
+                f"config must be a CalibrationConfig, got {type(config).__name__}: write "
+                'config=CalibrationConfig(sets="threshold") or the like'
+            )
+        found = self.whole(inputs, top_k=config.candidates, filter_pairs=dataset.filter_pairs)
+        return Calibrated(config=config).fit(found, dataset.Y)
+
+    def transform(self, inputs: Any) -> Any:
+        """Return what the model reads: X, or the texts themselves."""
+        return inputs if self.features is None else self.features.transform(inputs)
+
+    def _candidates(self, inputs: Any, kind: Kind, top_k: int) -> Predictions:
+        """Return what `_as_kind` starts from: the best labels, or the sets a model generates."""
+        X = self.transform(inputs)
+        found: Predictions
+        if self._generates(kind):
+            found = self.model.predict_sets(X)
+        else:
+            found = self.model.predict(X, top_k=top_k)
+        return found
+
+    def _as_kind(self, predictions: Predictions, kind: Kind) -> Predictions:
+        if kind == "scores" or self._generates(kind):
+            return predictions
+        calibrated = self.checked_calibration()
+        if kind == "probabilities":
+            return calibrated.probabilities(predictions)
+        return calibrated.sets(predictions)
+
+    def _width(self, kind: Kind, top_k: int | None) -> int:
+        """Return how many labels per instance are needed: sets are cut from longer lists."""
+        if kind not in get_args(Kind):
+            raise ConfigError(f"kind must be one of {list(get_args(Kind))}, got {kind!r}")
+        if top_k is not None:
+            checked_count(top_k, "top_k")
+        if self._generates(kind):
+            return self.n_labels
+        if kind == "sets":
+            return self.checked_calibration().config.candidates
+        if kind == "probabilities":
+            self.checked_calibration()
+        return DEFAULT_TOP_K if top_k is None else int(top_k)
+
+    def _generates(self, kind: Kind) -> bool:
+        return kind == "sets" and self.generates_sets
+
+
+def count(inputs: Any) -> int:
+    """Return the number of texts, or of rows of X."""
+    return int(inputs.shape[0]) if hasattr(inputs, "shape") else len(inputs)
+
+
+def named_tags(predictions: Predictions, names: Sequence[str]) -> list[list[Tag]]:
+    """Return the labels of each row by name, best first."""
+    rows = zip(predictions.labels.tolist(), predictions.scores.tolist(), strict=True)
+    return [
+        [
+            Tag(names[label], score)
+            for label, score in zip(labels, scores, strict=True)
+            if label >= 0
+        ]
+        for labels, scores in rows
+    ]
+
+
+def _within(pairs: IntArray, rows: slice) -> IntArray:
+    """Return the pairs of a block of rows, counted from its first."""
+    inside = (pairs[:, 0] >= rows.start) & (pairs[:, 0] < rows.stop)
+    return pairs[inside] - np.array([rows.start, 0])

@@ -1,0 +1,137 @@
+"""Change a fitted tagger without starting over: further texts, new labels, fewer labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import scipy.sparse as sp
+
+from multitudes.errors import ConfigError, DataError
+from multitudes.tagger.inputs import checked_row, label_matrix
+from multitudes.tagger.prediction import Predictor, count
+from multitudes.tagger.presets import names_of
+from multitudes.types import AddsLabels, RemovesLabels, TakesLabelTexts, Updates
+
+METHODS: dict[str, type] = {
+    "partial_fit": Updates, "add_labels": AddsLabels, "remove_labels": RemovesLabels
+}  # fmt: skip
+
+
+def check_updatable(model: Any, method: str) -> None:
+    """Refuse a model that lacks what is asked of it."""
+    if not isinstance(model, METHODS[method]):
+        names = names_of(lambda spec: spec.updates)
+        raise ConfigError(
+            f"{type(model).__name__} has no {method}: fit again on all data, or take {names} "
+            "without overlap, which can be changed"
+        )
+
+
+def add_labels(
+    predictor: Predictor, inputs: Any, labels: Any, label_texts: Any, known: Sequence[str]
+) -> tuple[str, ...]:
+    """Add labels to a fitted model; return the names of all labels. See `Tagger.add_labels`."""
+    model = predictor.model
+    if isinstance(model, TakesLabelTexts):
+        new, texts, examples = new_labels(inputs, labels, described(label_texts), known)
+        model.add_labels(texts, examples)
+        return (*known, *new)
+    if label_texts is not None or inputs is None or labels is None:
+        raise ConfigError(
+            f"{type(model).__name__} learns new labels from texts that have them: "
+            "pass texts and labels; label_texts are for text encoders such as prime"
+        )
+    Y, names = grown_label_matrix(inputs, labels, known)
+    model.add_labels(predictor.transform(inputs), Y)
+    return tuple(names)
+
+
+def new_labels(
+    inputs: Any, labels: Any, label_texts: Mapping[str, str], known: Sequence[str]
+) -> tuple[list[str], list[str], list[list[str]] | None]:
+    """Return names, texts and examples of the new labels of a text encoder.
+
+    Parameters
+    ----------
+    inputs, labels : texts and a list of label names for each, or None
+        Examples; those of known labels are left out.
+    label_texts : mapping of str to str
+        Texts of labels by name.
+    known : sequence of str
+        The labels that the tagger has.
+    """
+    if (inputs is None) != (labels is None):
+        raise DataError("examples are texts and their labels: give both, or neither")
+    examples: dict[str, list[str]] = {}
+    if inputs is not None:
+        check_lengths(inputs, labels)
+        for text, row in zip(inputs, labels, strict=True):
+            for name in checked_row(row, "labels"):
+                examples.setdefault(name, []).append(text)
+    new = sorted(set(label_texts).union(examples).difference(known))
+    check_new(new, label_texts, known)
+    texts = [label_texts.get(name, name) for name in new]
+    return new, texts, [examples.get(name, []) for name in new] if examples else None
+
+
+def known_label_matrix(
+    inputs: Any, labels: Sequence[Sequence[str]], known: Sequence[str]
+) -> sp.csr_array[Any]:
+    """Return Y over the labels of a tagger; a new label is an error."""
+    check_lengths(inputs, labels)
+    new = new_names(labels, known)
+    if new:
+        raise DataError(
+            f"{len(new):,} labels are new to this tagger, the first is {new[0]!r}: "
+            "use add_labels, or leave them out"
+        )
+    return label_matrix(labels, known)[0]
+
+
+def grown_label_matrix(
+    inputs: Any, labels: Sequence[Sequence[str]], known: Sequence[str]
+) -> tuple[sp.csr_array[Any], list[str]]:
+    """Return Y over the labels of a tagger and, after them, the new ones in alphabetical order."""
+    check_lengths(inputs, labels)
+    new = new_names(labels, known)
+    check_new(new, (), known)
+    return label_matrix(labels, [*known, *new])
+
+
+def described(label_texts: Mapping[str, str] | Sequence[str] | None) -> Mapping[str, str]:
+    """Return texts by name; a name alone is its own text."""
+    if isinstance(label_texts, str):
+        raise DataError("label_texts are several labels, got one str: write [label]")
+    if isinstance(label_texts, Mapping):
+        return label_texts
+    return {name: name for name in label_texts or ()}
+
+
+def check_new(new: Sequence[str], named: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse to add nothing, or a label by name (`named`) that the tagger has already."""
+    old = set(known).intersection(named)
+    if old:
+        raise DataError(f"label {min(old)!r} is there already: leave it out of label_texts")
+    if not new:
+        raise DataError(
+            f"none of the labels is new: the tagger already has all of them among its "
+            f"{len(known):,}; to learn from further texts use partial_fit"
+        )
+
+
+def new_names(labels: Sequence[Sequence[str]], known: Sequence[str]) -> list[str]:
+    """Return the names that a tagger does not know, sorted."""
+    _, names = label_matrix(labels, None)  # checks that they are lists of str
+    return sorted(set(names).difference(known))
+
+
+def check_lengths(inputs: Any, labels: Any) -> None:
+    """Refuse anything but one list of labels for each text, or row of X."""
+    if sp.issparse(labels):
+        raise DataError("labels must be a list of label names for each text, got a matrix")
+    n = count(inputs)
+    if n != len(labels):
+        raise DataError(
+            f"there must be one list of labels per text, got {n:,} texts and {len(labels):,} lists"
+        )
