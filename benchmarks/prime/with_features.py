@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from benchmarks.machine import describe
 from benchmarks.prime.contestants import XR_LINEAR_OVER
-from benchmarks.prime.folder_in_parts import whole_folder
+from benchmarks.prime.problem import whole_folder
 from benchmarks.report import show
 from multitudes import progress
 from multitudes.data import Dataset, ReadOptions, read_dataset

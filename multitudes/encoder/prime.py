@@ -24,7 +24,7 @@ from multitudes.deep.texts.inputs import (
 from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows, joined
 from multitudes.deep.training import TrainingConfig
-from multitudes.encoder.backbone.embedding import PredictionEncoder
+from multitudes.encoder.backbone.embedding import PredictionEncoder, embed
 from multitudes.encoder.backbone.loading import load_backbone
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.encoder.classifier import ClassifierConfig, train_classifier
@@ -33,7 +33,6 @@ from multitudes.encoder.fitting import (
     PrimeConfig,
     TrainingTexts,
     Validation,
-    embed,
     fit_network,
     label_prototypes,
 )
