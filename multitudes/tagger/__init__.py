@@ -25,14 +25,13 @@ __all__ = [
 if TYPE_CHECKING:
     from multitudes.tagger.datasets import evaluate_on, predict_batches, predict_tags, predict_to
     from multitudes.tagger.group_report import GroupReport
-    from multitudes.tagger.prediction import Kind, Tag
+    from multitudes.tagger.prediction import Tag
     from multitudes.tagger.presets import choose
     from multitudes.tagger.settings import describe_settings, parse_settings
     from multitudes.tagger.tagger import Tagger
 else:
     _HOMES = {
         "GroupReport": "multitudes.tagger.group_report",
-        "Kind": "multitudes.tagger.prediction",
         "Tag": "multitudes.tagger.prediction",
         "Tagger": "multitudes.tagger.tagger",
         "choose": "multitudes.tagger.presets",
