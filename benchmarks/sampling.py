@@ -18,7 +18,8 @@ import torch
 from benchmarks.report import finish, show
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.encoder.sampling.clusters import Clusters, cluster_instances
-from multitudes.encoder.search.index import IndexConfig, PrototypeIndex
+from multitudes.encoder.search.approximate import IndexConfig
+from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.types import FloatArray, Predictions
 
 BATCH_SIZE = 3200

@@ -155,7 +155,7 @@ def seq2set_run(given: argparse.Namespace) -> Callable[[str, Variant], Any]:
 
 
 def prime_run(given: argparse.Namespace) -> Callable[[str, Variant], Any]:
-    from benchmarks.prime.arguments import model_for
+    from benchmarks.prime.contestants import model_for
     from benchmarks.prime.problem import Problem
 
     problem = Problem.load(Path(given.prime))

@@ -17,11 +17,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.prime.arguments import add_common, load, model_for, store
-from benchmarks.prime.contestants import GROUPS, LITE, TABLE_2, XR_LINEAR_OVER
-from benchmarks.prime.folder_in_parts import save_encoder
+from benchmarks.prime.contestants import (
+    GROUPS,
+    LITE,
+    TABLE_2,
+    XR_LINEAR_OVER,
+    add_common,
+    load,
+    model_for,
+    store,
+)
 from benchmarks.prime.measure import KS, matrix_rate, train_and_measure
-from benchmarks.prime.problem import Problem, prepare
+from benchmarks.prime.problem import Problem, prepare, save_encoder
 from benchmarks.report import RESULTS, show
 from multitudes import progress
 

@@ -1,8 +1,10 @@
-"""A data set as token ids in one compact file, so that it can go to a machine with a GPU."""
+"""Data and encoders in files that go to and from a machine with a GPU."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes.deep.texts.tokens import TokenRows
+from multitudes.encoder.prime import Prime
 
 FILE = "problem.npz"
 
@@ -127,3 +130,41 @@ def _matrix(arrays: Any, part: str, n_labels: int) -> Any:
     lengths, labels = arrays[f"{part}.lengths"], arrays[f"{part}.labels"]
     shape = (len(lengths), n_labels)
     return sp.csr_array((np.ones(len(labels), np.float32), labels, _offsets(lengths)), shape=shape)
+
+
+LARGEST = 15 * 10**6  # bytes of a file
+PART = ".part"
+
+
+def save_encoder(model: Prime, folder: Path) -> None:
+    """Write the backbone in float16; a file of more than 15 MB becomes several."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    backbone = copy.deepcopy(model.network_.backbone).cpu()
+    backbone.model.half()
+    backbone.write_folder(folder)
+    for path in list(folder.rglob("*")):
+        if path.is_file() and path.stat().st_size > LARGEST:
+            split(path)
+
+
+def split(path: Path) -> None:
+    """Put a file's bytes into numbered parts, and remove it."""
+    content = path.read_bytes()
+    for number, start in enumerate(range(0, len(content), LARGEST)):
+        part = path.with_name(f"{path.name}{PART}{number:03d}")
+        part.write_bytes(content[start : start + LARGEST])
+    path.unlink()
+
+
+def whole_folder(folder: Path, target: Path) -> Path:
+    """A copy of a folder with its files whole again; returns `target`."""
+    shutil.copytree(folder, target, dirs_exist_ok=True)
+    for first in list(target.rglob(f"*{PART}000")):
+        whole = first.with_name(first.name.removesuffix(f"{PART}000"))
+        parts = sorted(first.parent.glob(f"{whole.name}{PART}*"))
+        whole.write_bytes(b"".join(part.read_bytes() for part in parts))
+        for part in parts:
+            part.unlink()
+    return target

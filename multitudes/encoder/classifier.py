@@ -14,7 +14,8 @@ from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.triplet import triplet_loss
 from multitudes.encoder.sampling import Batch, BatchSampler, SamplerConfig
 from multitudes.encoder.sampling.positives import INVERSE_PROPENSITY, UNIFORM
-from multitudes.encoder.search.index import IndexConfig, PrototypeIndex
+from multitudes.encoder.search.approximate import IndexConfig
+from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.errors import DataError
 from multitudes.progress import track
 from multitudes.types import FloatArray, Sparse

@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from multitudes.deep.devices import choose_device
+from multitudes.deep.devices import Precision, choose_device
 from multitudes.deep.processor import checked_precision
-from multitudes.encoder.backbone.embedding import Precision, embed
+from multitudes.encoder.backbone.embedding import embed
 from multitudes.encoder.backbone.loading import check_lengths, load_backbone
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.errors import ConfigError, NotFittedError, StoreError

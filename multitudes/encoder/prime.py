@@ -24,7 +24,7 @@ from multitudes.deep.texts.inputs import (
 from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows, joined
 from multitudes.deep.training import TrainingConfig
-from multitudes.encoder.backbone.embedding import PredictionEncoder
+from multitudes.encoder.backbone.embedding import PredictionEncoder, embed
 from multitudes.encoder.backbone.loading import load_backbone
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.encoder.classifier import ClassifierConfig, train_classifier
@@ -33,7 +33,6 @@ from multitudes.encoder.fitting import (
     PrimeConfig,
     TrainingTexts,
     Validation,
-    embed,
     fit_network,
     label_prototypes,
 )
@@ -44,7 +43,7 @@ from multitudes.encoder.prototypes.network import SOURCES, PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.encoder.search.index import PrototypeIndex
-from multitudes.errors import DataError, NotFittedError
+from multitudes.errors import DataError
 from multitudes.estimator import Estimator
 from multitudes.store import State
 from multitudes.types import FloatArray, Predictions, Sparse
@@ -387,7 +386,3 @@ class Prime(Estimator):
         model._encoder = None
         model.index_ = PrototypeIndex.from_state(state.parts["index"])
         return model
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "network_"):
-            raise NotFittedError("this Prime has learned nothing yet: call fit, or load one")

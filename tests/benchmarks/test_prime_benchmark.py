@@ -9,9 +9,8 @@ pytest.importorskip("transformers")
 
 from benchmarks.prime.contestants import GROUPS, contestant
 from benchmarks.prime.figures import curves
-from benchmarks.prime.folder_in_parts import split, whole_folder
-from benchmarks.prime.hold_out import hold_out
-from benchmarks.prime.problem import Problem
+from benchmarks.prime.problem import Problem, split, whole_folder
+from benchmarks.prime.unseen import hold_out
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.model import BackboneConfig
@@ -61,7 +60,7 @@ def test_examples_have_the_label_and_more_of_them_contain_fewer(problem):
 
 
 def test_a_folder_in_parts_becomes_whole_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmarks.prime.folder_in_parts.LARGEST", 10)
+    monkeypatch.setattr("benchmarks.prime.problem.LARGEST", 10)
     content = bytes(range(95))
     (tmp_path / "one" / "deep").mkdir(parents=True)
     (tmp_path / "one" / "deep" / "weights.bin").write_bytes(content)

@@ -8,7 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitudes.encoder.search.index import IndexConfig, PrototypeIndex, exact_top_k
+from multitudes.encoder.search.approximate import IndexConfig
+from multitudes.encoder.search.index import PrototypeIndex, exact_top_k
 from multitudes.errors import ConfigError, DataError, MissingExtraError, StoreError
 from multitudes.store import State
 from multitudes.types import Predictions
