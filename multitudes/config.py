@@ -22,6 +22,8 @@ from typing import Any, Self
 
 from multitudes.errors import ConfigError, suggestion
 
+__all__ = ["Config", "setting"]
+
 
 def setting(
     default: Any,

@@ -1,4 +1,4 @@
-"""The demo: the whole way from texts to tags, on a corpus of our own, in under a minute."""
+"""The demo: everything from texts to tags, on a generated corpus, in under a minute."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def steps(
 
 
 def tagged(tagger: Tagger, test: Dataset) -> str:
-    """The first few texts, each with its three best labels below."""
+    """Return the first few texts, each with its three best labels below."""
     some = test[:N_SHOWN]
     assert some.texts is not None
     lines = []
@@ -68,7 +68,7 @@ def tagged(tagger: Tagger, test: Dataset) -> str:
 
 
 def next_steps(output: Path | None) -> str:
-    """What to try next, as commands to copy."""
+    """Return what to try next, as commands to copy."""
     model = "demo-model" if output is None else str(output)
     save = f"\n  multitudes demo -o {model}" if output is None else ""
     return f"""

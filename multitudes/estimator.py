@@ -14,6 +14,8 @@ from multitudes.metrics import precision_at_k
 from multitudes.types import Predictions, Sparse
 from multitudes.validation import checked_features, label_matrix
 
+__all__ = ["Estimator"]
+
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """A scikit-learn estimator whose parameters may be `Config` objects.

@@ -67,11 +67,11 @@ class Predictions:
         return int(self.labels.shape[0])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """The label ids, as what other libraries expect of `predict` is an array."""
+        """Return the label ids, because other libraries expect an array of `predict`."""
         return np.array(self.labels, dtype=dtype, copy=copy)
 
     def __getitem__(self, rows: Any) -> Predictions:
-        """The predictions of some rows: a slice, a mask or an index array."""
+        """Return the predictions of some rows: a slice, a mask or an index array."""
         return Predictions(
             np.atleast_2d(self.labels[rows]), np.atleast_2d(self.scores[rows]), self.n_labels
         )
@@ -83,15 +83,15 @@ class Predictions:
 
     @property
     def top_k(self) -> int:
-        """How many labels a row can hold."""
+        """The number of labels that a row can hold."""
         return int(self.labels.shape[1])
 
     def top(self, k: int) -> Predictions:
-        """Only the best `k` labels of each row."""
+        """Return only the best `k` labels of each row."""
         return Predictions(self.labels[:, :k], self.scores[:, :k], self.n_labels)
 
     def above(self, threshold: float | None) -> Predictions:
-        """Without the labels whose score is lower than `threshold`; None keeps all."""
+        """Leave out the labels whose score is lower than `threshold`; None keeps all."""
         if threshold is None:
             return self
         is_number = isinstance(threshold, (int, float, np.number))
@@ -114,7 +114,7 @@ class Predictions:
         )
 
     def to_csr(self) -> sp.csr_array[Any]:
-        """Scores as a sparse (n_instances, n_labels) array; missing entries are absent."""
+        """Return scores as a sparse (n_instances, n_labels) array, without missing labels."""
         present = self.labels >= 0
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         matrix = sp.csr_array(
@@ -126,7 +126,7 @@ class Predictions:
 
     @classmethod
     def from_csr(cls, scores: Sparse, top_k: int) -> Self:
-        """The `top_k` stored entries of each row, best first, ties to the smaller label id."""
+        """Keep the `top_k` stored entries of each row, best first, ties to the smaller label id."""
         scores = sp.csr_array(scores)
         n_instances, n_labels = scores.shape
         labels = np.full((n_instances, top_k), NO_LABEL, np.int32)
@@ -146,7 +146,7 @@ class Predictions:
         scores: Sequence[Sequence[float]] | None,
         n_labels: int,
     ) -> Self:
-        """From ragged lists, best first; without scores, they fall 0, -1, -2, ... by rank."""
+        """Build from ragged lists, best first; scores default to 0, -1, -2, ... by rank."""
         top_k = max((len(row) for row in labels), default=0)
         out = np.full((len(labels), top_k), NO_LABEL, np.int32)
         values = np.full((len(labels), top_k), NO_SCORE, np.float32)
@@ -161,10 +161,10 @@ class Model(Protocol):
     """What every model of the library offers over X (features or texts) and Y (CSR)."""
 
     def fit(self, X: Any, Y: Sparse) -> Self:
-        """Learn from instances X and their labels Y; returns self."""
+        """Learn from instances X and their labels Y; return self."""
 
     def predict(self, X: Any, *, top_k: int = 5) -> Predictions:
-        """The best `top_k` labels of each instance."""
+        """Return the best `top_k` labels of each instance."""
 
 
 @runtime_checkable
@@ -176,10 +176,10 @@ class PartitionModel(Protocol):
     """
 
     def fit(self, X: Any, Y: Sparse) -> Self:
-        """Learn from instances X and their labels Y; returns self."""
+        """Learn from instances X and their labels Y; return self."""
 
     def partitions(self) -> Sequence[Any]:
-        """Unfitted models of one tree each, whose scores are averaged."""
+        """Return unfitted models of one tree each, whose scores are averaged."""
 
 
 @runtime_checkable
@@ -213,7 +213,7 @@ class MakesSets(Protocol):
     """A model that decides by itself how many labels an instance has."""
 
     def predict_sets(self, X: Any) -> Predictions:
-        """The set of labels of each instance."""
+        """Return the set of labels of each instance."""
 
 
 @runtime_checkable
@@ -229,7 +229,7 @@ class Updates(Protocol):
     """A model that learns from further instances without starting over."""
 
     def partial_fit(self, X: Any, y: Sparse) -> Self:
-        """Learn from further instances of the labels that are there."""
+        """Learn from further instances of the labels it knows."""
 
 
 @runtime_checkable
@@ -252,7 +252,7 @@ class ScoresPairs(Protocol):
     """A model that can score given (instance, label) pairs, reached by its search or not."""
 
     def score_pairs(self, X: Any, pairs: Any) -> FloatArray:
-        """The score of each stored entry of `pairs`."""
+        """Return the score of each stored entry of `pairs`."""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""multitudes demo: the whole way, on a corpus of our own."""
+"""multitudes demo: everything, on a generated corpus."""
 
 from __future__ import annotations
 

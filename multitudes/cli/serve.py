@@ -1,4 +1,4 @@
-"""multitudes serve: a model behind HTTP."""
+"""multitudes serve: a model over HTTP."""
 
 from __future__ import annotations
 

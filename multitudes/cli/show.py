@@ -50,7 +50,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1
             style="bold" if number == 0 else None,
         )
     for row in rows:
-        result.add_row(*(Text(cell) for cell in row))  # Text: brackets in labels are no markup
+        result.add_row(*(Text(cell) for cell in row))  # Text: brackets in labels are not markup
     return result
 
 

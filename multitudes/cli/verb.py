@@ -73,7 +73,7 @@ def expanded(function: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, tuple[type, list[str]]] = {}
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
-        kind = hints[name]
+        kind: Any = hints[name]
         if not dataclasses.is_dataclass(kind):
             parameters.append(parameter.replace(annotation=kind))
             continue

@@ -24,7 +24,7 @@ class Aligned:
     train: Dataset | None
 
     def without_filter_pairs(self, convention: str = "predictions") -> Aligned:
-        """The truth's filter pairs left out of the predictions, of "both" sides, or of "none"."""
+        """Leave the truth's filter pairs out of the predictions, of "both" sides, or of "none"."""
         known = ("predictions", "both", "none")
         if convention not in known:
             raise ConfigError(f"the filter must be one of {', '.join(known)}, got {convention!r}")
@@ -43,8 +43,8 @@ def align(
 ) -> Aligned:
     """Give labels common ids, and predictions the truth's order of instances.
 
-    The label space is that of the training data (where given), then labels only the truth has,
-    then labels only the predictions have. Rows are matched by uid where both sides have uids,
+    The label space is that of the training data (if given), then labels only the truth has,
+    then labels only the predictions have. Rows are matched by uid if both sides have uids,
     else by position.
     """
     names = dict.fromkeys(LabelSpace.of(train).names) if train is not None else {}
@@ -99,7 +99,7 @@ def _common_ids(file: PredictionFile, space: LabelSpace, truth_ids: IntArray) ->
 
 
 def _row_order(file: PredictionFile, truth: Dataset) -> IntArray:
-    """For each instance of the truth, its row in the file."""
+    """Return, for each instance of the truth, its row in the file."""
     if file.uids is None or truth.uids is None:
         if len(file) != len(truth):
             raise DataError(

@@ -5,7 +5,7 @@
     {"uid": "q7", "labels": [{"label": "belts", "score": 0.93}, {"label": "leather", "score": 0.4}]}
     {"row": 1, "labels": []}
 
-An instance is known by its uid, or by its row where the data has no uids. What other programs
+An instance is known by its uid, or by its row if the data has no uids. What other programs
 write is read too: lines whose labels are plain names or ids, (label, score) pairs, a SciPy
 ``.npz`` of scores (n_instances, n_labels), and any format that `read_dataset` knows, whose
 labels then count as a set without order.
@@ -45,7 +45,7 @@ class PredictionFile:
     counts : int64 array (n_rows,)
         How many labels each row has.
     labels : int32 array (sum of counts,)
-        Positions in `names`; label ids where `names` is None.
+        Positions in `names`; label ids if `names` is None.
     scores : float32 array (sum of counts,)
     names : list of str, or None
     uids : list of str, or None
@@ -76,7 +76,7 @@ def write_line(
 
 
 def read_prediction_file(path: str | PathLike[str], *, format: str | None = None) -> PredictionFile:
-    """Read predictions of any of the formats above, told apart by content."""
+    """Read predictions in any of the formats above, recognized by their content."""
     path = Path(path)
     if format not in (None, "json-lines"):
         return _from_dataset(path, format)

@@ -7,6 +7,7 @@ from multitudes.models.seq2set import ABLATIONS, MODELS
 from multitudes.seq2set.otseq2set import OTSeq2Set
 
 PRESETS = {spec.name: spec for spec in (*MODELS, *ABLATIONS)}
+"""What each preset is, and its settings of `OTSeq2Set`, by name."""
 
 
 def seq2set_preset(name: str) -> OTSeq2Set:

@@ -178,4 +178,5 @@ def named_tags(predictions: Predictions, names: Sequence[str]) -> list[list[Tag]
 def _within(pairs: IntArray, rows: slice) -> IntArray:
     """Return the pairs of a block of rows, counted from its first."""
     inside = (pairs[:, 0] >= rows.start) & (pairs[:, 0] < rows.stop)
-    return pairs[inside] - np.array([rows.start, 0])
+    found: IntArray = pairs[inside] - np.array([rows.start, 0])
+    return found

@@ -417,7 +417,8 @@ class Tagger(Estimator):
         """Build a fitted tagger again."""
         parameters, learned = from_parts(state)
         tagger = cls(**parameters)
-        vars(tagger).update(learned)
+        for name, value in learned.items():
+            setattr(tagger, name, value)
         return tagger
 
     def _spec(self) -> TaggerSpec:

@@ -32,8 +32,8 @@ def add_labels(
     predictor: Predictor, inputs: Any, labels: Any, label_texts: Any, known: Sequence[str]
 ) -> tuple[str, ...]:
     """Add labels to a fitted model; return the names of all labels. See `Tagger.add_labels`."""
-    model = predictor.model
-    if isinstance(model, TakesLabelTexts):
+    model, takes_texts = predictor.model, isinstance(predictor.model, TakesLabelTexts)
+    if takes_texts:
         new, texts, examples = new_labels(inputs, labels, described(label_texts), known)
         model.add_labels(texts, examples)
         return (*known, *new)
