@@ -31,7 +31,7 @@ class FreeVectors(nn.Module):
     dim : int
         Length of the vectors, d.
     random_state : int
-        Of the initial values, Xavier uniform.
+        Seed of the initial values, Xavier uniform.
 
     Notes
     -----
@@ -92,7 +92,7 @@ class FreeVectors(nn.Module):
 
 
 def default_number(n_labels: int) -> int:
-    """Free vectors for so many labels: the largest power of two up to half, at most 131,072.
+    """Number of free vectors for `n_labels`: the largest power of two up to half, at most 131,072.
 
     Examples
     --------
