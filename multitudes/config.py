@@ -39,7 +39,7 @@ def setting(
 
 
 def setting_again(config: type[Config], name: str, default: Any) -> Any:
-    """Declare a field of a parent class anew, with another default and all else as there."""
+    """Declare a field of a parent class again with another default, and the rest unchanged."""
     field = next(field for field in dataclasses.fields(config) if field.name == name)
     return dataclasses.field(default=default, metadata=field.metadata)
 
@@ -69,21 +69,21 @@ class Config:
         return cls(**{key: _as_declared(value, hints[key]) for key, value in values.items()})
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as plain values, for the model's manifest."""
+        """Return the settings as plain values, for the model's manifest."""
         return dataclasses.asdict(self)
 
     def replaced(self, **changes: Any) -> Self:
-        """A copy with some settings changed; an unknown name is refused like in `from_dict`."""
+        """Return a copy with some settings changed; unknown names are refused as in `from_dict`."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return type(self).from_dict({**values, **changes})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings by name, as scikit-learn asks an estimator for them."""
+        """Return the settings by name, as scikit-learn's estimators do."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @classmethod
     def describe(cls) -> list[tuple[str, str, Any, str]]:
-        """(name, type, default, sentence) of each setting, for help texts and documentation."""
+        """Return (name, type, default, sentence) of each setting, for help texts and docs."""
         hints = typing.get_type_hints(cls)
         return [
             (f.name, type_name(hints[f.name]), f.default, f.metadata.get("doc", ""))
@@ -114,7 +114,7 @@ def _as_declared(value: Any, hint: Any) -> Any:
 
 
 def type_name(hint: Any) -> str:
-    """A type as a reader would say it: ``int | None`` is "int or None"."""
+    """Return a type in words: ``int | None`` is "int or None"."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return " or ".join(type_name(part) for part in typing.get_args(hint))
     if hint is type(None):
@@ -125,7 +125,7 @@ def type_name(hint: Any) -> str:
 
 
 def _has_type(value: Any, hint: Any) -> bool:
-    """Whether a plain value fits a plain type; containers are checked by their outer type."""
+    """Return whether a plain value fits a plain type; of containers, only the outer one."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_has_type(value, part) for part in typing.get_args(hint))
@@ -138,19 +138,3 @@ def _has_type(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, origin or hint)
-
-
-def settings_as_dicts(owner: Any, kinds: Mapping[str, type[Config]]) -> dict[str, Any]:
-    """The parameters of a model that are Configs or None, as plain values, for its manifest."""
-    found = {name: getattr(owner, name) for name in kinds}
-    return {name: None if config is None else config.to_dict() for name, config in found.items()}
-
-
-def settings_from_dicts(
-    values: Mapping[str, Any], kinds: Mapping[str, type[Config]]
-) -> dict[str, Any]:
-    """What `settings_as_dicts` took, out of a mapping that may hold more."""
-    return {
-        name: None if values[name] is None else kind.from_dict(values[name])
-        for name, kind in kinds.items()
-    }

@@ -85,7 +85,7 @@ def checked_labels(y: Any, *, n_instances: int, n_labels: int | None = None) -> 
 
 
 def checked_hard_negatives(given: Any, shape: tuple[int, int]) -> Sparse | None:
-    """Hard negatives as Y is checked; they may be empty."""
+    """Return hard negatives, checked like labels; they may be empty."""
     if given is None:
         return None
     given = _as_pattern(given, "hard_negatives")
@@ -95,7 +95,7 @@ def checked_hard_negatives(given: Any, shape: tuple[int, int]) -> Sparse | None:
 
 
 def checked_weights(weights: npt.ArrayLike | None, n: int, name: str) -> FloatArray | None:
-    """Weights as float32, one per row, none negative or NaN."""
+    """Return weights as float32, one per row, none negative or NaN."""
     if weights is None:
         return None
     array = _as_array(weights)
@@ -114,7 +114,7 @@ def checked_weights(weights: npt.ArrayLike | None, n: int, name: str) -> FloatAr
 
 
 def checked_label(label: Any, n_labels: int) -> int:
-    """A label id of the model."""
+    """Return a label id of the model."""
     whole = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
     if not whole or not 0 <= label < n_labels:
         raise DataError(f"label must be an id from 0 to {n_labels - 1:,}, got {label!r}")
@@ -122,7 +122,7 @@ def checked_label(label: Any, n_labels: int) -> int:
 
 
 def checked_label_ids(labels: npt.ArrayLike, n_labels: int) -> IntArray:
-    """Label ids of the model, in any order; there may be none."""
+    """Return label ids of the model, in any order; there may be none."""
     array = _as_array(labels)
     if array is not None and array.size == 0:
         return np.zeros(0, np.int64)
@@ -135,7 +135,7 @@ def checked_label_ids(labels: npt.ArrayLike, n_labels: int) -> IntArray:
 
 
 def checked_count(value: Any, name: str, *, at_least: int = 1) -> int:
-    """A whole number from `at_least` up."""
+    """Return a whole number >= `at_least`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < at_least:
         raise ConfigError(f"{name} must be a whole number >= {at_least}, got {value!r}")
@@ -168,7 +168,7 @@ def checked_number(
 
 
 def _as_array(values: Any) -> npt.NDArray[Any] | None:
-    """Any array-like as an array; None where its rows have different lengths."""
+    """Return any array-like as an array; None if its rows have different lengths."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -176,7 +176,7 @@ def _as_array(values: Any) -> npt.NDArray[Any] | None:
 
 
 def _as_csr(given: Any, name: str, columns: str, advice: str) -> Sparse:
-    """A CSR matrix of real numbers whose structure is sound; from a dense array, in float32."""
+    """Return a CSR matrix of real numbers of sound structure; from a dense array, in float32."""
     matrix: Any = given if sp.issparse(given) else _as_array(given)
     if matrix is None:
         raise DataError(_not_a_matrix(name, columns, "rows of different lengths", advice))
@@ -205,7 +205,7 @@ def _not_a_matrix(name: str, columns: str, got: str, advice: str) -> str:
 
 
 def _as_pattern(matrix: Any, name: str) -> Sparse:
-    """A 0/1 CSR with sorted indices and no stored zeros."""
+    """Return a 0/1 CSR with sorted indices and no stored zeros."""
     matrix = _as_csr(matrix, name, "n_labels", "lists of labels go through multitudes.Tagger")
     if not np.isfinite(matrix.data).all() or (matrix.data < 0).any():
         raise DataError(
@@ -223,7 +223,7 @@ def _as_pattern(matrix: Any, name: str) -> Sparse:
 
 
 def _converted(matrix: Sparse, name: str) -> Sparse:
-    """Another sparse format as CSR; a corrupt one would make the conversion read foreign memory."""
+    """Convert another sparse format to CSR; it is checked first, as scipy trusts its indices."""
     try:
         if hasattr(matrix, "check_format"):
             matrix.check_format(full_check=True)
@@ -233,7 +233,7 @@ def _converted(matrix: Sparse, name: str) -> Sparse:
 
 
 def _check_structure(matrix: Sparse, name: str) -> None:
-    """Indices that point outside the matrix would make a kernel read foreign memory."""
+    """Raise a DataError if an index points outside the matrix, because kernels do not check."""
     indices, indptr = matrix.indices, matrix.indptr
     for index in (indices.min(), indices.max()) if len(indices) else ():
         if not 0 <= index < matrix.shape[1]:

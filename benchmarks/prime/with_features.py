@@ -44,7 +44,9 @@ def main() -> None:
     parser.add_argument("--encoder", type=Path)
     parser.add_argument("--weight", type=float, default=1.0, help="of the embeddings")
     parser.add_argument("--max-length", type=int, default=32)
-    parser.add_argument("--first", type=int, help="only so many instances, for a quick look")
+    parser.add_argument(
+        "--first", type=int, help="use only the first N instances, for a quick look"
+    )
     parser.add_argument("--out", type=Path, default=Path("tmp/prime"))
     parser.add_argument("--verbose", action="store_true")
     given = parser.parse_args()

@@ -68,7 +68,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--seeds", type=int, default=1, help="how many")
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--first", type=int, help="only so many instances, for a quick look")
+    parser.add_argument("--first", type=int, help="only this many instances, for a quick look")
     parser.add_argument("--compile", choices=("off", "on", "graphs"), default="off")
     parser.add_argument("--validate", action="store_true", help="leave the test split alone")
     parser.add_argument("--validate-every", type=int, default=1, help="epochs")

@@ -4,7 +4,7 @@
 
 Generated texts and labels of about the size of eurlex-titles. Each part runs alone, a number of
 times in a row, on inputs of its own; with ``--compile graphs`` only whole steps are captured, so
-that the parts then tell how many kernels are launched, not how long they take in a step. The
+that the parts then show how many kernels are launched, not how long they take in a step. The
 training loop also draws batches, clips gradients and updates weights. Operations are those of
 torch, forwards and backwards: they are counted without a GPU, too.
 """

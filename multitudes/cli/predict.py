@@ -13,7 +13,8 @@ from multitudes.cli.streams import STANDARD, TolerantReading, output, refuse_ove
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
-    from multitudes.tagger import Kind, Tag, Tagger
+    from multitudes.tagger import Tag, Tagger
+    from multitudes.tagger.prediction import Kind
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,7 +26,7 @@ CLUSTER_SLACK = 1.2
 
 
 def match_counts(Y: Any, matches: Any) -> sp.csr_array[Any]:
-    """How many positives of each label the matcher leads to each cluster: Y^T M.
+    """Count how many positives of each label the matcher leads to each cluster: Y^T M.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def match_counts(Y: Any, matches: Any) -> sp.csr_array[Any]:
 
 
 def ranked_counts(Y: Sparse, scores: Sparse) -> sp.csr_array[Any]:
-    """How many of a label's instances reach each leaf (Eq. 10), equal counts ranked by score.
+    """Count a label's instances that reach each leaf (Eq. 10), with equal counts ranked by score.
 
     A rare label's instances reach the same leaves all alike; among them the matcher's scores tell
     likely from unlikely ones. They add less than one half, so that counts decide first.
@@ -129,7 +129,7 @@ def assign(
 
 
 def default_cluster_cap(n_labels: int, n_leaves: int, overlap: int) -> int:
-    """A `max_cluster_size` with room to move: `CLUSTER_SLACK` times the average size at `overlap`.
+    """Return a `max_cluster_size` of `CLUSTER_SLACK` times the average size at `overlap`.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def default_cluster_cap(n_labels: int, n_leaves: int, overlap: int) -> int:
 
 
 def checked_cap(max_cluster_size: int, n_labels: int, n_clusters: int) -> int:
-    """A cap under which every label finds a place."""
+    """Return a cap under which every label finds a place, or raise a ConfigError."""
     cap = checked_count(max_cluster_size, "max_cluster_size")
     if cap * n_clusters < n_labels:
         raise ConfigError(
@@ -165,7 +165,7 @@ def _checked_overlap(overlap: Any, n_clusters: int) -> int:
 
 
 def _limits(overlap: int | npt.ArrayLike, n_labels: int, n_clusters: int) -> IntArray:
-    """The most clusters of each label, int64 (n_labels,)."""
+    """Return the most clusters that each label may have, int64 (n_labels,)."""
     if np.ndim(overlap) == 0:
         return np.full(n_labels, _checked_overlap(overlap, n_clusters), np.int64)
     limits = np.asarray(overlap)
@@ -180,7 +180,7 @@ def _limits(overlap: int | npt.ArrayLike, n_labels: int, n_clusters: int) -> Int
 
 
 def _largest_counts(counts: Any, current: Any, limits: IntArray) -> sp.csr_array[Any]:
-    """Eq. 10: each row projected on its largest entries."""
+    """Keep the largest entries of each row (Eq. 10)."""
     # Rows without counts take those of the present assignment: all ones, so the first are kept.
     uncounted = np.diff(counts.indptr) == 0
     kept = sp.diags_array(uncounted.astype(np.float32)) @ current
@@ -195,7 +195,7 @@ def _largest_counts(counts: Any, current: Any, limits: IntArray) -> sp.csr_array
 
 
 def tp_bound(Y: Any, matches: Any, assignment: Any) -> int:
-    """The true positives a perfect ranker could find: Tr(Y^T Binary(M C^T)).
+    """Count the true positives that a perfect ranker could find: Tr(Y^T Binary(M C^T)).
 
     It counts the positives with at least one cluster among those the matcher leads their instance
     to, and bounds the true positives of any top k from above.
@@ -228,7 +228,7 @@ def linear_bound(Y: Any, matches: Any, assignment: Any) -> int:
 
 
 def _reached(Y: Any, matches: Any, assignment: Any) -> tuple[int, int]:
-    """Both bounds in one pass: no (n_instances, n_labels) candidates are ever made."""
+    """Return both bounds, without ever making (n_instances, n_labels) candidates."""
     Y = checked_pattern(Y, "Y", "(n_instances, n_labels)")
     matches = checked_pattern(matches, "matches", "(n_instances, n_clusters)")
     assignment = checked_pattern(assignment, "assignment", "(n_labels, n_clusters)")
@@ -247,7 +247,7 @@ def _reached(Y: Any, matches: Any, assignment: Any) -> tuple[int, int]:
 
 
 def check_same_instances(Y: Any, matches: Any) -> None:
-    """Y and M have a row for each instance."""
+    """Raise a DataError unless Y and M have the same instances."""
     if Y.shape[0] != matches.shape[0]:
         raise DataError(
             f"Y has {Y.shape[0]:,} rows and matches has {matches.shape[0]:,}: they must describe "

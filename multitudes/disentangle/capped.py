@@ -25,7 +25,7 @@ MAX_DOUBLINGS = 6
 
 
 def assign_capped(counts: Any, current: Any, *, limits: IntArray, cap: int) -> sp.csr_array[Any]:
-    """The assignment of `multitudes.disentangle.assign` under a cap; input as checked there."""
+    """Return the assignment of `multitudes.disentangle.assign` under a cap, of checked input."""
     home = homes(counts, current, cap)
     won = _auctioned(counts, home, limits, cap)
     n_labels = len(home)
@@ -37,7 +37,7 @@ def assign_capped(counts: Any, current: Any, *, limits: IntArray, cap: int) -> s
 
 
 def _auctioned(counts: Any, home: LabelArray, limits: IntArray, cap: int) -> sp.csr_array[Any]:
-    """The clusters that labels win, each at least one."""
+    """Return the clusters that labels win, each at least one."""
     n_labels, n_clusters = counts.shape
     indptr, clusters = rows_of(counts)
     # A cluster never has more bidders than labels that count there or come from there.
@@ -63,7 +63,7 @@ def _auctioned(counts: Any, home: LabelArray, limits: IntArray, cap: int) -> sp.
 
 
 def homes(counts: Any, current: Any, cap: int) -> LabelArray:
-    """The cluster each label comes from, int32 (n_labels,); at most `cap` labels share one.
+    """Return the cluster each label comes from, int32 (n_labels,); at most `cap` labels share one.
 
     Of several clusters it is the one with the largest count, ties to the smaller id. Where more
     than `cap` labels come from a cluster, labels without counts stay before others and smaller ids
@@ -88,7 +88,7 @@ def homes(counts: Any, current: Any, cap: int) -> LabelArray:
 
 
 def _values_at(matrix: Any, rows: Any, columns: Any) -> FloatArray:
-    """Dense values at (row, column) pairs; 0 where nothing is stored."""
+    """Return the values at (row, column) pairs; 0 if nothing is stored."""
     picked = matrix[rows, columns]  # an array or sparse, depending on scipy's version
     return np.asarray(picked.toarray() if hasattr(picked, "toarray") else picked).ravel()
 

@@ -172,7 +172,7 @@ class Disentangled(Estimator):
         threshold: float | None = None,
         labels: npt.ArrayLike | None = None,
     ) -> Predictions:
-        """The best labels of each instance; parameters as in `XRLinear.predict`.
+        """Return the best labels of each instance; parameters as in `XRLinear.predict`.
 
         `beam_width` replaces the setting `predict_width`.
         """
@@ -194,24 +194,24 @@ class Disentangled(Estimator):
         return (found[0] if alone else average(found, top_k=top_k)).above(threshold)
 
     def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
-        """Scores of given pairs, in logarithms; see `XRLinear.score_pairs`."""
+        """Return the logarithms of the scores of given pairs; see `XRLinear.score_pairs`."""
         self._check_fitted()
         X = self._known_features(X)
         return mean_of_logs([model.score_pairs(X, pairs) for model in self.models_])
 
     def explain(self, x: Any, label: int) -> Explanation:
-        """Why a label got its score, tree by tree; of several copies, the best one's path."""
+        """Explain a label's score, tree by tree, by the path to its best copy."""
         self._check_fitted()
         x = self._known_features(x, name="x")
         return Explanation.of_trees([model.explain(x, label) for model in self.models_])
 
     def senses(self, label: int) -> list[Sense]:
-        """The senses of a label, one for each of its leaves: its words, neighbors and examples."""
+        """Return the senses of a label, one for each leaf: words, neighbors and examples."""
         self._check_fitted()
         return senses_of(self, label)
 
     def to_state(self) -> State:
-        """Settings, history, and the fitted trees as parts."""
+        """Return the settings, the history, and the fitted trees as parts."""
         self._check_fitted()
         config = {k: v for k, v in self.get_params(deep=False).items() if k != "model"}
         parts = {f"tree-{i}": model.to_state() for i, model in enumerate(self.models_)}
@@ -223,7 +223,7 @@ class Disentangled(Estimator):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """A fitted model again; `model` is then the first of its trees."""
+        """Build the fitted model again; `model` is then the first of its trees."""
         config = dict(state.config)
         history = [[Round(*round_) for round_ in rounds] for rounds in config.pop("history")]
         models: list[Any] = [build(state.parts[f"tree-{i}"]) for i in range(len(state.parts))]
@@ -233,7 +233,7 @@ class Disentangled(Estimator):
         return disentangled
 
     def _fit_one(self, part: Any, X: Sparse, Y: Sparse) -> tuple[Any, list[Round]]:
-        """One tree: alternate between its clusters and its matcher."""
+        """Fit one tree, alternating between its clusters and its matcher."""
         model = clone(part)
         if self.initial == "random":
             model.set_params(tree=random_tree(model, Y.shape[1], self.random_state))
@@ -265,7 +265,7 @@ class Disentangled(Estimator):
         return matcher
 
     def _rough_solver(self, model: Any) -> SolverConfig:
-        """The model's solver with a larger tolerance."""
+        """Return the model's solver with a larger tolerance."""
         solver: SolverConfig = model.solver
         return solver.replaced(epsilon=self.tolerance * solver.epsilon)
 
@@ -314,12 +314,12 @@ class Disentangled(Estimator):
         return min(width, max(beam, self.overlap))
 
     def _limits(self, Y: Sparse) -> npt.NDArray[np.int64]:
-        """The most leaves of each label, int64 (n_labels,)."""
+        """Return the most leaves that each label may have, int64 (n_labels,)."""
         often = np.bincount(Y.indices, minlength=Y.shape[1]) >= self.min_instances
         return np.where(often, self.overlap, 1)
 
     def _note_senses(self, model: Any, X: Sparse, Y: Sparse) -> SenseNotes | None:
-        """What is typical of each sense; nothing without overlap, where there are no senses."""
+        """Return what is typical of each sense; None without overlap, when there are no senses."""
         overlapping = isinstance(model, TreeEstimator) and model.tree_.n_slots > Y.shape[1]
         if not overlapping or self.keep_examples == 0:
             return None
@@ -365,7 +365,7 @@ def tenths(n: int, width: int) -> int:
 
 
 def random_tree(model: Any, n_labels: int, random_state: int) -> LabelTree:
-    """A tree of the model's shape whose leaves hold labels at random."""
+    """Return a tree of the model's shape whose leaves hold labels at random."""
     noise = np.random.default_rng(random_state).standard_normal((n_labels, 8)).astype(np.float32)
     return build_tree(
         noise,

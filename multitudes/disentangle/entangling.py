@@ -38,11 +38,11 @@ class Entangled:
 
     @property
     def n_fused(self) -> int:
-        """Fused labels."""
+        """The number of fused labels."""
         return int(self.Y.shape[1])
 
     def members(self, fused: int) -> IntArray:
-        """The labels behind a fused label, ascending."""
+        """Return the labels behind a fused label, ascending."""
         if not 0 <= fused < self.n_fused:
             raise DataError(f"fused must be an id from 0 to {self.n_fused - 1}, got {fused!r}")
         return np.flatnonzero(self.fused_of_label == fused)

@@ -1,4 +1,4 @@
-"""Y, M, C and counts checked once at the door: after this, kernels trust them."""
+"""Checks of Y, M, C and counts; what has passed them, kernels trust."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multitudes.types import IntArray, LabelArray, Sparse
 
 
 def checked_counts(matrix: Any, name: str, axes: str) -> sp.csr_array[Any]:
-    """A float32 CSR with sorted indices, values > 0 and none stored twice.
+    """Return a float32 CSR with sorted indices, values > 0 and none stored twice.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def checked_counts(matrix: Any, name: str, axes: str) -> sp.csr_array[Any]:
 
 
 def checked_pattern(matrix: Any, name: str, axes: str) -> sp.csr_array[Any]:
-    """A 0/1 CSR with sorted indices; any positive value counts as 1."""
+    """Return a 0/1 CSR with sorted indices; any positive value counts as 1."""
     out = checked_counts(matrix, name, axes)
     if (out.data == 1).all():
         return out
@@ -57,7 +57,7 @@ def checked_pattern(matrix: Any, name: str, axes: str) -> sp.csr_array[Any]:
 def checked_assignment(
     matrix: Any, name: str, *, n_labels: int | None = None, n_clusters: int | None = None
 ) -> sp.csr_array[Any]:
-    """C as a 0/1 CSR (n_labels, n_clusters) in which every label has a cluster."""
+    """Return C as a 0/1 CSR (n_labels, n_clusters) in which every label has a cluster."""
     out = checked_pattern(matrix, name, "(n_labels, n_clusters)")
     expected = (
         out.shape[0] if n_labels is None else n_labels,
@@ -75,5 +75,5 @@ def checked_assignment(
 
 
 def rows_of(matrix: Sparse) -> tuple[IntArray, LabelArray]:
-    """(indptr, indices) in the dtypes the kernels are compiled for."""
+    """Return (indptr, indices) in the dtypes the kernels are compiled for."""
     return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)

@@ -57,7 +57,7 @@ def learn_senses(
 
 
 def sense_uses(tree: LabelTree, X: Sparse, Y: Sparse, team: ThreadTeam) -> sp.csr_array[Any]:
-    """In which sense each instance uses each of its labels.
+    """Find the sense in which each instance uses each of its labels.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def sense_uses(tree: LabelTree, X: Sparse, Y: Sparse, team: ThreadTeam) -> sp.cs
 def _winners(
     tree: LabelTree, label_start: IntArray, slot_start: IntArray, similarity: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """For each (label, instance) pair the slot with the largest similarity, and that."""
+    """Return the most similar slot of each (label, instance) pair, and its similarity."""
     counts = np.diff(slot_start)
     first_slot, slots = tree.slots_of_label()
     best = np.full(label_start[-1], -np.inf, np.float32)

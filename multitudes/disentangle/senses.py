@@ -55,14 +55,14 @@ class SenseNotes:
     word_weights: npt.NDArray[np.float16]
 
     def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
-        """The arrays under names for the store."""
+        """Return the arrays by name, for the store."""
         return {
             prefix + field.name: getattr(self, field.name) for field in dataclasses.fields(self)
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Self | None:
-        """The notes again; None where none were kept."""
+        """Build the notes again; None if none were kept."""
         if prefix + "counts" not in arrays:
             return None
         return cls(**{field.name: arrays[prefix + field.name] for field in dataclasses.fields(cls)})
@@ -108,7 +108,7 @@ class Sense:
         feature_names: Sequence[str] | None,
         texts: Mapping[int, str],
     ) -> Sense:
-        """The same with names in the place of ids, and with the texts of examples.
+        """Return the sense with names in place of ids, and with the texts of its examples.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Sense:
 
 
 def senses_of(model: Any, label: int) -> list[Sense]:
-    """The senses of a label in a fitted `Disentangled`; those with most instances first.
+    """Return the senses of a label in a fitted `Disentangled`, those with most instances first.
 
     In an ensemble, tree by tree. A label with a single leaf has a single sense.
     """
@@ -153,7 +153,7 @@ def senses_of(model: Any, label: int) -> list[Sense]:
 
 
 def noted(model: Any) -> list[SenseNotes]:
-    """The notes of every tree; an error that says why where there are none."""
+    """Return the notes of every tree, or raise a ConfigError that says why there are none."""
     if any(part.tree_.n_slots == part.tree_.n_labels for part in model.models_):
         raise ConfigError(
             "every label of this model lives in one leaf and so has one sense: "

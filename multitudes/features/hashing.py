@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import scipy.sparse as sp
 
@@ -58,6 +58,8 @@ class HashingFeatures(TextTransformer):
     n_jobs : int or None
         See `HashingConfig` for each. Words are those of `TfidfFeatures`.
     """
+
+    config_class: ClassVar[type[Config]] = HashingConfig
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -116,6 +116,8 @@ class TfidfFeatures(TextTransformer):
     idf_ : float32 array (n_features,)
     n_features_ : int
     """
+
+    config_class: ClassVar[type[Config]] = TfidfConfig
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Which instances could carry each label of each group; checked once at the door."""
+"""Which instances could carry each label of each group, checked."""
 
 from __future__ import annotations
 
@@ -60,21 +60,21 @@ class Candidates:
 
     @property
     def n_labels(self) -> int:
-        """Labels, with and without groups."""
+        """The number of labels, with and without groups."""
         return len(self.label_indptr) - 1
 
     @property
     def n_groups(self) -> int:
-        """Groups, with and without members."""
+        """The number of groups, with and without members."""
         return len(self.group_indptr) - 1
 
     @property
     def largest_group(self) -> int:
-        """Members of the largest group."""
+        """The number of members of the largest group."""
         return int(np.diff(self.group_indptr).max(initial=0))
 
     def instances(self, pairs: slice = slice(None)) -> LabelArray:
-        """The instance of each place of some pairs, (n_places,)."""
+        """Return the instance of each place of some pairs, (n_places,)."""
         first = self.group_indptr[self.pair_group[pairs]]
         sizes = self.group_indptr[self.pair_group[pairs] + 1] - first
         starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -82,7 +82,7 @@ class Candidates:
         return self.members[places]
 
     def label_places(self) -> IntArray:
-        """Where each label's places begin, (n_labels + 1,)."""
+        """Return where each label's places begin, (n_labels + 1,)."""
         first = np.empty(self.n_labels + 1, np.int64)
         count_places(self.group_indptr, self.label_indptr, self.pair_group, first)
         return first
@@ -137,7 +137,7 @@ class Block:
 def checked_candidates(
     groups: Any, group_labels: Any, *, n_instances: int | None = None
 ) -> Candidates:
-    """Groups and their labels as `Candidates`, or a DataError that says what is wrong.
+    """Return groups and their labels as `Candidates`, or raise a DataError that says what is wrong.
 
     Parameters
     ----------

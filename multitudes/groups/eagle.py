@@ -132,13 +132,13 @@ class Eagle(Estimator):
         return self
 
     def predict(self, X: Any, *, top_k: int = 5) -> Predictions:
-        """The best labels of each instance; `model_.predict` has the model's other options."""
+        """Return the best labels of each instance; `model_.predict` has further options."""
         self._check_fitted()
         found: Predictions = self.model_.predict(X, top_k=top_k)
         return found
 
     def to_state(self) -> State:
-        """Settings, history, and the fitted model as a part; the imputed labels stay behind."""
+        """Return settings, history, and the fitted model as a part; no imputed labels."""
         self._check_fitted()
         left_out = ("model", "n_jobs")
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in left_out}
@@ -149,7 +149,7 @@ class Eagle(Estimator):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """A fitted model again; `model` is then the fitted one."""
+        """Build the fitted model again; `model` is then the fitted one."""
         config = dict(state.config)
         history = [Round(*round_) for round_ in config.pop("history")]
         model: Any = build(state.parts["model"])
@@ -158,7 +158,7 @@ class Eagle(Estimator):
         return eagle
 
     def __sklearn_tags__(self) -> Any:
-        """Those of the wrapped model."""
+        """Return the tags, with the input of the wrapped model."""
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.model).input_tags
         return tags
@@ -166,7 +166,7 @@ class Eagle(Estimator):
     def _impute(
         self, X: Any, vectors: Any, groups: Sparse, group_labels: Sparse, candidates: Candidates
     ) -> tuple[Imputation, list[Round]]:
-        """Labels by embeddings, and then by the model, round by round."""
+        """Impute labels by embeddings, and then by the model, round by round."""
         rule = Rule(self.margin, self.use_counts)
         learner = embedder(
             vectors, groups, candidates,
@@ -194,7 +194,7 @@ class Eagle(Estimator):
         return imputation, history
 
     def _vectors(self, X: Any, features: Any) -> Any:
-        """What labels are imputed by."""
+        """Return the vectors by which labels are imputed."""
         if features is not None:
             return checked_instances(features)
         is_matrix = sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub")

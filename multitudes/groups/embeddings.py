@@ -101,11 +101,11 @@ class Embedder:
     step: float
 
     def cosines(self, candidates: Candidates, block: Block) -> FloatArray:
-        """Of each place of a block with its label's embedding, (n_places,)."""
+        """Return the cosine of each place of a block with its label's embedding, (n_places,)."""
         return self._learn(candidates, block, 0)[0]
 
     def coefficients(self, candidates: Candidates, block: Block) -> FloatArray:
-        """Of each place's row in its label's embedding, (n_places,)."""
+        """Return the coefficient of each place's row in its label's embedding, (n_places,)."""
         return self._learn(candidates, block, block.n_places)[1]
 
     def _learn(
@@ -128,7 +128,7 @@ class Embedder:
 def embedder(
     X: Any, groups: Sparse, candidates: Candidates, *, n_steps: Any, step: Any, contrast: bool
 ) -> Embedder:
-    """An `Embedder` of checked settings; X is as `checked_instances` returns it."""
+    """Return an `Embedder` of checked settings; X is as `checked_instances` returns it."""
     if isinstance(n_steps, str) and n_steps == AUTO:
         n_steps = automatic_steps(X, groups, candidates) if contrast else MOST_STEPS
     n_steps = checked_count(n_steps, "n_steps (a number or 'auto')", at_least=0)
@@ -138,7 +138,7 @@ def embedder(
 
 
 def automatic_steps(X: Any, groups: Sparse, candidates: Candidates) -> int:
-    """Steps for contrasting embeddings, by the part of the variance that lies within groups.
+    """Choose the steps of contrasting embeddings by the part of the variance within groups.
 
     In groups put together at random the other members are a fair sample of all instances, and
     taking off the mean of all instances is all it needs: steps only add noise. The more alike the
@@ -153,7 +153,7 @@ def automatic_steps(X: Any, groups: Sparse, candidates: Candidates) -> int:
 
 
 def checked_instances(X: Any) -> Any:
-    """X as float32, CSR or dense as it came; NaN, infinities and odd shapes are refused."""
+    """Return X as float32, CSR or dense as it was; NaN, infinities and odd shapes are refused."""
     is_dense = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
     if not is_dense:
         return checked_features(X)
@@ -168,7 +168,7 @@ def checked_instances(X: Any) -> Any:
 
 
 def instance_rows(X: Any, candidates: Candidates, *, contrast: bool) -> ShiftedRows:
-    """What `learn_embeddings` reads.
+    """Return the rows that `learn_embeddings` reads.
 
     Parameters
     ----------

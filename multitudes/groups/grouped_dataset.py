@@ -1,4 +1,4 @@
-"""A Dataset whose labels are known for groups of instances only, made of an ordinary one."""
+"""Datasets whose labels are known only for groups of instances, made from ordinary ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def grouped_dataset(dataset: Dataset, groups: Sparse, *, as_counts: bool = True)
 
 
 def groups_to_learn(dataset: Dataset) -> tuple[sp.csr_array[Any], sp.csr_array[Any]]:
-    """The groups of a Dataset and their labels; an instance with labels but no group is its own.
+    """Return groups and their labels; a labeled instance without a group is a group of its own.
 
     Instances that are in a group keep their own labels, if they have any, out of it: they can be
     compared with what was assigned.
@@ -84,14 +84,14 @@ def groups_to_learn(dataset: Dataset) -> tuple[sp.csr_array[Any], sp.csr_array[A
 
 
 def features_of(dataset: Dataset, *, n_jobs: int | None = None) -> Any:
-    """X (n_instances, n_features) with rows of length 1: TF-IDF of texts, or the Dataset's own."""
+    """Return X with rows of length 1, (n_instances, n_features): TF-IDF, or the Dataset's X."""
     if dataset.texts is None:
         return PassThrough(normalize=True).fit_transform(dataset.X)
     return TfidfFeatures(n_jobs=n_jobs).fit_transform(dataset.texts)
 
 
 def write_grouped(dataset: Dataset, folder: str | Path, *, known: Dataset | None = None) -> None:
-    """Write grouped data into a folder, which is made if need be.
+    """Write grouped data into a folder, which is created if necessary.
 
     Texts go to ``instances.jsonl`` and the labels of groups to ``groups.jsonl``. Features go to
     ``instances.X.npz`` and ``instances.Y.npz``, their groups to ``instance_groups.jsonl``.

@@ -72,7 +72,7 @@ def impute(
 
 
 def spread(groups: Sparse, group_labels: Sparse) -> sp.csr_array[Any]:
-    """The naive baseline: every instance has all labels of its groups, Y1 Y2 of the paper.
+    """Give every instance all labels of its groups: the naive baseline, Y1 Y2 of the paper.
 
     Parameters
     ----------

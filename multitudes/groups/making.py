@@ -1,4 +1,4 @@
-"""Make grouped data of ordinary data, for study: random groups, clustered ones, and between.
+"""Make grouped data from ordinary data, for study: random, clustered and noisy groups.
 
 The three ways of grouping in the paper's experiments (section 7.2). Every instance is in exactly
 one group; `merge_labels` then forgets which member of a group carries which label.

@@ -1,4 +1,4 @@
-"""Finished levels on disk, so that a killed fit goes on where it stopped."""
+"""Finished levels on disk, so that a fit that was killed continues where it stopped."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class Checkpoint:
         return self.folder is not None
 
     def tree(self) -> LabelTree | None:
-        """The tree of an earlier try, if it got that far."""
+        """Return the tree of an earlier fit, if it got that far."""
         found = self.stage("tree")
         return found if isinstance(found, LabelTree) else None
 
     def level(self, number: int) -> LevelWeights | None:
-        """A level of an earlier try, if it got that far."""
+        """Return a level of an earlier fit, if it got that far."""
         found = self.stage(f"level-{number}")
         return found if isinstance(found, LevelWeights) else None
 
     def stage(self, name: str) -> object | None:
-        """What an earlier try kept under a name; None where it is absent or damaged."""
+        """Return what an earlier fit kept under a name; None if it is missing or damaged."""
         if self.folder is None or not (self.folder / name).exists():
             return None
         try:
@@ -66,13 +66,13 @@ class Checkpoint:
             save(stage, self.folder / name)
 
     def clear(self) -> None:
-        """The fit is over: its stages are not needed any more."""
+        """Remove the stages, which are not needed when the fit is over."""
         if self.folder is not None and self.folder.exists():
             shutil.rmtree(self.folder)
 
 
 def fingerprint(data: Sequence[Any], settings: dict[str, Any]) -> str:
-    """16 hex digits that change with the data or with any setting.
+    """Return 16 hex digits that change with the data or with any setting.
 
     Parameters
     ----------

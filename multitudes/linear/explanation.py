@@ -90,7 +90,7 @@ class Explanation:
         return cls(explanations[0].label, score, tuple(steps))
 
     def named(self, label: str | None, feature_names: Sequence[str] | None = None) -> Explanation:
-        """The same with names: of the label, and of all features of the model; None keeps ids."""
+        """Return it with names, of the label and of the model's features; None keeps ids."""
         steps = self.steps
         if feature_names is not None:
             steps = tuple(
@@ -100,7 +100,7 @@ class Explanation:
         return Explanation(self.label if label is None else label, self.score, steps)
 
     def table(self, *, top: int = 8) -> str:
-        """A line per level with its `top` strongest features."""
+        """Return a line per level with its `top` strongest features."""
         name = self.label if isinstance(self.label, str) else f"label {self.label}"
         lines = [f"{name}: score {self.score:.4f}"]
         several = any(step.tree for step in self.steps)
@@ -117,7 +117,7 @@ class Explanation:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON: label, score, and (word, contribution) pairs step by step."""
+        """Return plain values, for JSON, with (word, contribution) pairs step by step."""
         kept = ("tree", "level", "words", "bias", "margin", "score")
         steps = [{name: getattr(step, name) for name in kept} for step in self.steps]
         return {"label": self.label, "score": self.score, "steps": steps}
@@ -145,7 +145,7 @@ def explain(
 def path_steps(
     tree: LabelTree, levels: Sequence[LevelWeights], x: Sparse, slot: int, rule: Scoring
 ) -> list[Step]:
-    """The steps from the root to a slot."""
+    """Return the steps from the root to a slot."""
     steps: list[Step] = []
     child = slot
     for level in range(tree.depth - 1, -1, -1):
@@ -159,7 +159,7 @@ def one_step(
     tree: LabelTree, weights: LevelWeights, x: Sparse, level: int, cluster: int, child: int,
     rule: Scoring,
 ) -> Step:  # fmt: skip
-    """What one cluster's ranker says about one of its children."""
+    """Return what one cluster's ranker says about one of its children."""
     first, last = tree.offsets[level][cluster], tree.offsets[level][cluster + 1]
     chunk = weights.chunk(cluster, int(first), int(last - first))
     of_child = chunk.entry_child == child - first

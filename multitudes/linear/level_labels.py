@@ -32,15 +32,15 @@ class Pattern:
         return len(self.indptr) - 1
 
     def row(self, i: int) -> LabelArray:
-        """The columns of row i."""
+        """Return the columns of row i."""
         return self.indices[self.indptr[i] : self.indptr[i + 1]]
 
     def transposed(self) -> Pattern:
-        """Rows become columns."""
+        """Return the transpose."""
         return pattern_of(self._matrix().T.tocsr())
 
     def union(self, other: Pattern) -> Pattern:
-        """Where either has a 1."""
+        """Return the union of both patterns."""
         return pattern_of(self._matrix() + other._matrix())
 
     def _matrix(self) -> Sparse:
@@ -49,20 +49,20 @@ class Pattern:
 
 
 def pattern_of(matrix: Sparse) -> Pattern:
-    """The pattern of a CSR matrix whose indices are sorted; explicit zeros must be gone."""
+    """Return the pattern of a CSR matrix with sorted indices and without explicit zeros."""
     return Pattern(
         matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), int(matrix.shape[1])
     )
 
 
 def everywhere(n_instances: int) -> Pattern:
-    """Every instance belongs to the one cluster of the root's level."""
+    """Return the pattern in which every instance belongs to the root."""
     indptr = np.arange(n_instances + 1, dtype=np.int64)
     return Pattern(indptr, np.zeros(n_instances, np.int32), 1)
 
 
 def children_by_level(labels: Pattern, tree: LabelTree) -> list[Pattern]:
-    """For each level of the tree, which of its clusters' children each instance carries.
+    """Return, for each level of the tree, the children of its clusters that each instance carries.
 
     Entry 0 is the root's children, the last is slots; an instance carries a cluster if it carries
     any label below it.
@@ -74,7 +74,7 @@ def children_by_level(labels: Pattern, tree: LabelTree) -> list[Pattern]:
 
 
 def spread_to_slots(labels: Pattern, tree: LabelTree) -> Pattern:
-    """Each label replaced by its slots: one, or with overlap several."""
+    """Replace each label by its slots: one, or with overlap several."""
     slot_start, slots = tree.slots_of_label()
     copies = np.diff(slot_start)[labels.indices]
     ends = np.concatenate([[0], np.cumsum(copies)])
@@ -89,7 +89,7 @@ def spread_to_slots(labels: Pattern, tree: LabelTree) -> Pattern:
 
 
 def raise_to_parents(children: Pattern, parents: IntArray, n_parents: int) -> Pattern:
-    """Each child replaced by its parent, once per row; parents ascend with their children."""
+    """Replace each child by its parent, once per row; parents ascend with their children."""
     raised = parents[children.indices].astype(np.int32)
     first = np.ones(len(raised), bool)
     first[1:] = raised[1:] != raised[:-1]

@@ -87,7 +87,7 @@ class LevelWeights:
         )
 
     def chunk(self, cluster: int, first_child: int, n_children: int) -> Chunk:
-        """One cluster's weights as float32; its children start at `first_child` of the level."""
+        """Return one cluster's weights as float32; its children start at `first_child`."""
         first, last = self.chunk_row[cluster], self.chunk_row[cluster + 1]
         entries = slice(self.row_entry[first], self.row_entry[last])
         children = slice(first_child, first_child + n_children)
@@ -102,7 +102,7 @@ class LevelWeights:
         )
 
     def converted(self, weights: str, offsets: IntArray) -> LevelWeights:
-        """The same level with weights stored as float32, float16 or int8.
+        """Return the level with weights stored as float32, float16 or int8.
 
         int8 spreads each child's weights over -127 to 127; a weight that rounds to 0 stays as 0.
         """
@@ -124,7 +124,7 @@ class LevelWeights:
         )  # fmt: skip
 
     def to_state(self) -> State:
-        """Arrays for the store: counts instead of positions, the smallest type that holds them."""
+        """Return arrays for the store: counts instead of positions, in the smallest types."""
         arrays = {
             "chunk_rows": np.diff(self.chunk_row).astype(np.int32),
             "row_feature": self.row_feature,
@@ -140,7 +140,7 @@ class LevelWeights:
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Positions again from counts."""
+        """Build the level again: positions from counts."""
         arrays = state.arrays
         child = arrays["entry_child"]
         bias = np.asarray(arrays["bias"])
@@ -157,7 +157,7 @@ class LevelWeights:
 
 
 def join_parts(parts: Sequence[Chunk]) -> Chunk:
-    """One chunk from parts that hold different children of the same cluster, in their order."""
+    """Join parts that hold different children of the same cluster, in their order, in one chunk."""
     if len(parts) == 1:
         return parts[0]
     feature = np.concatenate([np.repeat(p.row_feature, np.diff(p.row_entry)) for p in parts])
@@ -173,13 +173,13 @@ def join_parts(parts: Sequence[Chunk]) -> Chunk:
 
 
 def ends(counts: npt.ArrayLike) -> IntArray:
-    """Where each of the counted runs begins, and where the last ends: int64 (n + 1,)."""
+    """Return where each of the counted runs begins, and where the last ends: int64 (n + 1,)."""
     out = np.zeros(len(np.asarray(counts)) + 1, np.int64)
     np.cumsum(counts, out=out[1:])
     return out
 
 
 def smallest_unsigned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same whole numbers in the smallest unsigned type that holds them."""
+    """Return whole numbers in the smallest unsigned type that holds them."""
     largest = int(values.max(initial=0))
     return values.astype(np.min_scalar_type(largest))

@@ -100,7 +100,7 @@ def fill_start(
 
 
 def with_untouched(chunk: Chunk, old: Chunk, features: npt.NDArray[np.int32], task: Task) -> Chunk:
-    """A retrained chunk with the old weights of the features that training did not see."""
+    """Return a retrained chunk with the old weights of the features that training did not see."""
     row = np.repeat(np.arange(len(old.row_feature)), np.diff(old.row_entry))
     feature = old.row_feature[row]
     child = old.entry_child.astype(np.int32)

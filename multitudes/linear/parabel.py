@@ -122,7 +122,7 @@ class Parabel(Estimator):
         threshold: float | None = None,
         labels: npt.ArrayLike | None = None,
     ) -> Predictions:
-        """The best labels of each instance; parameters as in `XRLinear.predict`."""
+        """Return the best labels of each instance; parameters as in `XRLinear.predict`."""
         self._check_fitted()
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         X = self._known_features(X)
@@ -134,13 +134,13 @@ class Parabel(Estimator):
         return average(found, top_k=top_k).above(threshold)
 
     def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
-        """Scores of given pairs, in logarithms; see `XRLinear.score_pairs`."""
+        """Return the logarithms of the scores of given pairs; see `XRLinear.score_pairs`."""
         self._check_fitted()
         X = self._known_features(X)
         return mean_of_logs([tree.score_pairs(X, pairs) for tree in self.trees_])
 
     def explain(self, x: Any, label: int) -> Explanation:
-        """Why a label got its score, tree by tree; see `XRLinear.explain`."""
+        """Explain a label's score, tree by tree; see `XRLinear.explain`."""
         self._check_fitted()
         x = self._known_features(x, name="x")
         return Explanation.of_trees([tree.explain(x, label) for tree in self.trees_])
@@ -169,11 +169,11 @@ class Parabel(Estimator):
         return self
 
     def partitions(self) -> list[XRLinear]:
-        """Its trees, unfitted."""
+        """Return the trees, unfitted."""
         return [self._tree(self.random_state + i) for i in range(self.n_trees)]
 
     def to_state(self) -> State:
-        """Settings, and the trees as parts."""
+        """Return the settings, and the trees as parts."""
         self._check_fitted()
         config = {"n_trees": self.n_trees}
         parts = {f"tree-{i}": tree.to_state() for i, tree in enumerate(self.trees_)}
@@ -181,7 +181,7 @@ class Parabel(Estimator):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """A fitted ensemble again."""
+        """Build the fitted ensemble again."""
         trees = [XRLinear.from_state(state.parts[f"tree-{i}"]) for i in range(len(state.parts))]
         own = set(cls().get_params(deep=False))
         shared = {k: v for k, v in trees[0].get_params(deep=False).items() if k in own}

@@ -34,7 +34,7 @@ class Scoring(NamedTuple):
     exponentiate: bool
 
     def of_margin(self, margin: float) -> float:
-        """The score of a single margin, as it enters the product (or, raw, the sum)."""
+        """Return the score of a single margin, as it enters the product (or, raw, the sum)."""
         if self.kind == HINGE:
             log_score = -(max(0.0, 1.0 - margin) ** self.power)
         elif self.kind == SIGMOID:
@@ -44,12 +44,12 @@ class Scoring(NamedTuple):
         return math.exp(log_score) if self.exponentiate else log_score
 
     def finish(self, path_scores: FloatArray) -> FloatArray:
-        """From the kernels' sums of logarithms to what the user sees."""
+        """Return scores as users see them, from the kernels' sums of logarithms."""
         return np.exp(path_scores) if self.exponentiate else path_scores
 
 
 def scoring(name: str) -> Scoring:
-    """The rule of a name."""
+    """Return the rule of a name."""
     hinge = re.fullmatch(r"l([1-9])-hinge", name) if isinstance(name, str) else None
     if hinge:
         return Scoring(HINGE, int(hinge[1]), True)
@@ -64,7 +64,7 @@ def scoring(name: str) -> Scoring:
 
 
 def checked_pairs(pairs: Any, shape: tuple[int, int]) -> sp.csr_array[Any]:
-    """The pattern of pairs, ones with sorted indices, or a DataError."""
+    """Return the pattern of pairs, ones with sorted indices, or raise a DataError."""
     is_sparse: bool = sp.issparse(pairs)
     if not is_sparse or pairs.shape != shape:
         got = f"shape {pairs.shape}" if is_sparse else type(pairs).__name__
@@ -115,7 +115,7 @@ def score_tree_pairs(
 
 
 def mean_of_logs(scores: Sequence[Sparse]) -> sp.csr_array[Any]:
-    """The logarithm of the mean score of several models that scored the same pairs."""
+    """Return the logarithm of the mean score of several models that scored the same pairs."""
     first = scores[0]
     merged = np.logaddexp.reduce([one.data for one in scores]) - np.log(len(scores))
     parts: Any = (merged.astype(np.float32), first.indices, first.indptr)

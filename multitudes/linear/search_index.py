@@ -68,7 +68,7 @@ class SearchIndex:
         allowed: npt.NDArray[np.int32] | None = None,
         merge: str = "mean",
     ) -> tuple[LabelArray, FloatArray]:
-        """Best labels (n, top_k) and their scores; -1 and -inf where there are no more.
+        """Return the best labels (n, top_k) and their scores; -1 and -inf beyond the last.
 
         `allowed` is a `block_mask` (see `allow`) that leaves labels out; `merge` says how the
         copies of a label become one.
@@ -113,7 +113,7 @@ class SearchIndex:
         return labels, scores
 
     def allow(self, labels: npt.ArrayLike) -> npt.NDArray[np.int32]:
-        """The `block_mask` under which only the given labels are found."""
+        """Return the `block_mask` under which only the given labels are found."""
         kept = np.zeros(self.tree.n_labels, bool)
         kept[checked_label_ids(labels, self.tree.n_labels)] = True
         return np.concatenate(masks_by_level(self.tree, kept[self.tree.slot_labels]))
@@ -182,14 +182,14 @@ def build_arrays(tree: LabelTree, levels: Sequence[LevelWeights], n_features: in
 
 
 def own_numbers(n: int) -> LabelArray:
-    """0 to n - 1, read-only as a tree's labels are: one type, one compilation of the search."""
+    """Return 0 to n - 1, read-only like a tree's labels, so that the search is compiled once."""
     numbers = np.arange(n, dtype=np.int32)
     numbers.flags.writeable = False
     return numbers
 
 
 def as_bits(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """float16 as the uint16 of its bits, which is how kernels read it."""
+    """Return float16 as the uint16 of its bits, as kernels read it."""
     return values.view(np.uint16) if values.dtype == np.float16 else values
 
 
@@ -252,7 +252,7 @@ class OverlapSearch:
         self._buffers = BufferPool()
 
     def block_size(self, beam_width: int) -> int:
-        """Instances ranked together, so that their scores fit the room."""
+        """Return how many instances are ranked together, so that their scores fit the room."""
         return max(1, ROOM_BYTES // (4 * beam_width * self._stride()))
 
     def rank(
@@ -298,7 +298,7 @@ class OverlapSearch:
 
 
 def checked_merge(merge: str) -> str:
-    """One of the known ways to make one score of several copies'."""
+    """Return a known way to merge the scores of copies, or raise a ConfigError."""
     if merge not in MERGES:
         raise ConfigError(f"merge must be one of {list(MERGES)}, got {merge!r}")
     return merge

@@ -26,10 +26,10 @@ class SolverConfig(Config):
     epsilon: float = setting(
         0.1, "A ranker is done when its projected gradients span less.", above=0
     )
-    max_epochs: int = setting(100, "At most so many passes over a cluster's instances.", at_least=1)
+    max_epochs: int = setting(100, "Passes over a cluster's instances at most.", at_least=1)
     threshold: float = setting(0.1, "Weights up to this magnitude are dropped.", at_least=0)
     max_nonzeros: int | None = setting(
-        None, "Keep at most so many weights per label, the largest.", at_least=1
+        None, "Weights kept per label at most, the largest.", at_least=1
     )
 
 

@@ -82,7 +82,7 @@ def train_children(
 
 
 def is_gathered(n_members: Any, n_instances: int, updating: bool) -> Any:
-    """Whether a cluster's rows are copied and their features renumbered.
+    """Return whether a cluster's rows are copied and their features renumbered.
 
     A cluster of most instances has nearly all features: its rows are read where they are, unless
     an update must rescale them.
@@ -91,7 +91,7 @@ def is_gathered(n_members: Any, n_instances: int, updating: bool) -> Any:
 
 
 def solver_of(solver: SolverConfig, lanes: tuple[int, ...]) -> tuple[Any, tuple[Any, ...], Any]:
-    """The kernel of a loss, and the arguments that only it takes, before and after the others."""
+    """Return the kernel of a loss, and its own arguments before and after the common ones."""
     if solver.loss == "logistic":
         return solve_logistic_lanes, (), ()
     return solve_lanes, (solver.loss == "squared-hinge",), (lanes,)
@@ -111,7 +111,7 @@ def kept_weights(
     solver: SolverConfig,
     lanes: tuple[int, ...] = WIDE,
 ) -> Chunk:
-    """What stays of trained weights: those above the threshold, the largest of each child.
+    """Keep the trained weights above the threshold, and of each child the largest.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def kept_weights(
 
 
 def make_scratch(n_features: int, room: int) -> Scratch:
-    """A thread's buffers."""
+    """Return a thread's buffers."""
     return Scratch(
         np.full(n_features, -1, np.int32),
         np.empty(n_features, np.int32),
@@ -154,7 +154,7 @@ def make_scratch(n_features: int, room: int) -> Scratch:
 
 
 def scrambled(random_state: int) -> np.uint64:
-    """A 64-bit seed whose bits all depend on all bits of another; never 0 (splitmix64)."""
+    """Return a 64-bit seed whose bits all depend on all bits of another; never 0 (splitmix64)."""
     z = (random_state + 0x9E3779B97F4A7C15) % 2**64
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64

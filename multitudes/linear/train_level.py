@@ -65,7 +65,7 @@ class LevelJob:
     lanes: tuple[int, ...] = WIDE
 
     def prepare(self) -> PreparedJob:
-        """Costs and tasks."""
+        """Return the job with its costs, cut into tasks."""
         offsets, solver = self.offsets, self.solver
         clusters = np.arange(len(offsets) - 1) if self.clusters is None else self.clusters
         weight = np.ones(int(offsets[-1])) if self.label_weight is None else self.label_weight
@@ -113,7 +113,7 @@ class PreparedJob:
         return chunk if start is None else with_untouched(chunk, start.chunk, features, task)
 
     def joined(self, found: Sequence[Chunk]) -> list[Chunk]:
-        """One chunk per cluster from those of the tasks."""
+        """Join the chunks of the tasks, one per cluster."""
         parts: list[list[Chunk]] = [[] for _ in self.clusters]
         for task, chunk in zip(self.tasks, found, strict=True):
             parts[task.cluster].append(chunk)
@@ -167,7 +167,7 @@ def run_task(prepared: Sequence[PreparedJob], one: tuple[int, int], scratch: Scr
 
 
 def scratch_for(prepared: Sequence[PreparedJob]) -> Scratch:
-    """A thread's buffers, large enough for any task of the jobs."""
+    """Return a thread's buffers, large enough for any task of the jobs."""
     room = max(job.room for job in prepared)
     return make_scratch(prepared[0].job.training.n_features, room)
 
@@ -183,5 +183,5 @@ def train_levels(
 
 
 def seed_of(random_state: int, cluster: int) -> int:
-    """A seed for each cluster, far from those of its neighbors."""
+    """Return a seed for each cluster, far from those of its neighbors."""
     return random_state * 0x9E3779B97F4A7C15 + cluster * 0xD1342543DE82EF95

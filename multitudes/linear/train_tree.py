@@ -51,7 +51,7 @@ def train_tree(
     above: Sequence[LevelWeights] = (),
     n_levels: int | None = None,
 ) -> list[LevelWeights]:
-    """The weights of every level, from the root down.
+    """Return the weights of every level, from the root down.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def train_tree(
     above : sequence of LevelWeights
         Trained levels to keep; training begins below them.
     n_levels : int, optional
-        Stop after so many levels; all by default.
+        Stop after this many levels; all by default.
     """
     X, Y, weight = _weighted_part(task)
     training = TrainingSet.of(X, weight)
@@ -110,7 +110,7 @@ def _members(
     carried: list[Pattern],
     extra: list[Pattern] | None,
 ) -> Pattern:
-    """(n_instances, n_clusters): which clusters of a level each instance teaches."""
+    """Return which clusters of a level learn from each instance, (n_instances, n_clusters)."""
     if level == 0:
         return everywhere(X.shape[0])
     members = carried[level - 1]
@@ -123,7 +123,7 @@ def _members(
 
 
 def _matched(task: TreeTask, tree: LabelTree, levels: list[LevelWeights], X: Sparse) -> Pattern:
-    """The clusters that the levels trained so far lead each instance to."""
+    """Return the clusters that the levels trained so far lead each instance to."""
     index = SearchIndex(tree, levels, X.shape[1])
     width = min(task.beam_width, tree.n_clusters(len(levels)))
     found, _ = index.search(X, top_k=width, beam_width=width, scoring=scoring(task.score_function))
@@ -142,7 +142,7 @@ def _hard_negatives(task: TreeTask, tree: LabelTree) -> list[Pattern] | None:
 
 
 def _weighted_part(task: TreeTask) -> tuple[Sparse, Sparse, FloatArray | None]:
-    """Instances of weight 0 are left out."""
+    """Leave out instances of weight 0."""
     weight = task.sample_weight
     if weight is None or (weight > 0).all():
         return task.X, task.Y, weight
@@ -151,7 +151,7 @@ def _weighted_part(task: TreeTask) -> tuple[Sparse, Sparse, FloatArray | None]:
 
 
 def _lanes(task: TreeTask, tree: LabelTree, level: int) -> tuple[int, ...]:
-    """Clusters of a binary tree need no 16 lanes.
+    """Choose the lanes: clusters of a binary tree do not need 16.
 
     Other trees may have a root of few children, but then a second solver to compile for its sake
     alone would not pay.
@@ -163,7 +163,7 @@ def _lanes(task: TreeTask, tree: LabelTree, level: int) -> tuple[int, ...]:
 
 
 def _child_weight(task: TreeTask, tree: LabelTree, level: int) -> FloatArray | None:
-    """Labels have weights of their own; clusters all weigh the same."""
+    """Return the weights of labels; clusters all weigh the same."""
     if task.label_weight is None or level < tree.depth - 1:
         return None
     return np.maximum(task.label_weight[tree.slot_labels], np.finfo(np.float32).tiny)
@@ -177,7 +177,7 @@ GIB = 1 << 30
 
 
 def estimate_bytes(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: int) -> int:
-    """Peak bytes of training beyond X and Y: label patterns, one thread's work each, the model."""
+    """Estimate the peak bytes of training beyond X and Y: patterns, threads' work, the model."""
     lengths = np.diff(X.indptr).astype(np.int64)
     patterns = sum(2 * p.indices.nbytes + p.indptr.nbytes for p in carried)
     values_read = int(lengths.sum())
@@ -190,7 +190,7 @@ def estimate_bytes(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: i
 
 
 def available_bytes() -> int | None:
-    """Memory this process can still get; None where the system does not say."""
+    """Return the memory this process can still get; None if the system does not say."""
     limits = []
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
@@ -203,7 +203,7 @@ def available_bytes() -> int | None:
 
 
 def check_memory(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: int) -> None:
-    """Refuse to start what would not end."""
+    """Raise a ResourceError if training would not fit into memory."""
     available = available_bytes()
     needed = estimate_bytes(X, tree, carried, n_jobs)
     if available is not None and needed > available:

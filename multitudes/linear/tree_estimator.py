@@ -129,7 +129,7 @@ class TreeEstimator(Estimator):
         return self
 
     def match(self, X: Any, *, beam_width: int | None = None) -> Predictions:
-        """The leaves that the levels above lead each instance to, best first."""
+        """Return the leaves that the levels above lead each instance to, best first."""
         self._check_fitted(matcher_only=True)
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
         X = self._known_features(X)
@@ -153,7 +153,7 @@ class TreeEstimator(Estimator):
         labels: npt.ArrayLike | None = None,
         merge: str = "mean",
     ) -> Predictions:
-        """The best labels of each instance.
+        """Return the best labels of each instance.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class TreeEstimator(Estimator):
         return Predictions(found, scores, self.n_labels_).above(threshold)
 
     def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
-        """Logarithms of the scores of given pairs, whether or not `predict` would find them.
+        """Return the logarithms of the scores of given pairs, found by `predict` or not.
 
         `pairs` is a CSR (n_instances, n_labels), stored wherever a score is wanted; so is the
         result. Raw margins stay as they are. Copies of a label are averaged.
@@ -200,7 +200,7 @@ class TreeEstimator(Estimator):
         return score_tree_pairs(self.tree_, self.levels_, X, pairs, rule, n_jobs=self.n_jobs)
 
     def explain(self, x: Any, label: int) -> Explanation:
-        """Why a label got its score: the features that carried it at each level of the path.
+        """Explain a label's score by the features that contributed at each level of the path.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class TreeEstimator(Estimator):
         return self
 
     def remove_labels(self, labels: npt.ArrayLike) -> Self:
-        """Drop labels; those that stay keep their order and are numbered anew from 0."""
+        """Drop labels; the others keep their order and are renumbered from 0."""
         self._check_fitted()
         dropped = {checked_label(label, self.n_labels_) for label in np.atleast_1d(labels).tolist()}
         if len(dropped) == self.n_labels_:
@@ -291,7 +291,7 @@ class TreeEstimator(Estimator):
         return True
 
     def to_state(self) -> State:
-        """Settings, tree and levels; paths and machine settings stay behind."""
+        """Return settings, tree and levels; paths and settings of the machine are left out."""
         self._check_fitted()
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_SAVED}
         config["solver"] = self.solver.to_dict()
@@ -304,7 +304,7 @@ class TreeEstimator(Estimator):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """A fitted model again; its arrays may be memory maps."""
+        """Build the fitted model again; its arrays may be memory maps."""
         config = dict(state.config)
         n_features = config.pop("n_features")
         config["solver"] = SolverConfig.from_dict(config["solver"])
@@ -357,7 +357,7 @@ class TreeEstimator(Estimator):
         label_weight: npt.ArrayLike | None = None,
         hard_negatives: Sparse | None = None,
     ) -> TreeTask:
-        """Everything checked, and put together for `train_tree`."""
+        """Check everything, and put it together for `train_tree`."""
         self._check_settings()
         X = checked_features(X)
         Y = checked_labels(y, n_instances=X.shape[0])

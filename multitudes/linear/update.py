@@ -1,4 +1,4 @@
-"""Change a trained tree in place of training it again: new instances, new labels, fewer labels."""
+"""Change a trained tree instead of training it again: new instances, new labels, fewer labels."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def add_labels(
 def with_fewer_negatives(
     by_leaf: Pattern, leaves: IntArray, Y_new: Sparse, random_state: int
 ) -> Pattern:
-    """The instances of each leaf: those with a new label, and at most `MAX_NEGATIVES` others.
+    """Return the instances of each leaf: those with a new label, and a sample of the others.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def nearest_leaves(
     scoring: Scoring,
     team: ThreadTeam,
 ) -> IntArray:
-    """The leaf of each new label: where the tree leads most of its instances, and its text.
+    """Return the leaf of each new label: where the tree leads most of its instances, and its text.
 
     A label with neither goes to the smallest leaf.
     """
@@ -172,7 +172,7 @@ def nearest_leaves(
 
 
 def grown_tree(tree: LabelTree, leaves: IntArray) -> LabelTree:
-    """The tree with new labels, numbered on from the old, at the end of their leaves."""
+    """Return the tree with new labels, numbered after the old ones, at the end of their leaves."""
     old_leaf = tree.parents(tree.depth - 1)
     leaf = np.concatenate([old_leaf, leaves])
     labels = np.concatenate([tree.slot_labels, tree.n_labels + np.arange(len(leaves))])
@@ -188,7 +188,7 @@ def grown_tree(tree: LabelTree, leaves: IntArray) -> LabelTree:
 def remove_labels(
     tree: LabelTree, levels: Sequence[LevelWeights], dropped: IntArray
 ) -> tuple[LabelTree, list[LevelWeights]]:
-    """The tree and weights without some labels; leaves may become empty."""
+    """Return the tree and weights without some labels; leaves may become empty."""
     kept_label = np.ones(tree.n_labels, bool)
     kept_label[dropped] = False
     new_id = np.cumsum(kept_label) - 1
@@ -210,7 +210,7 @@ def remove_labels(
 
 
 def without_children(chunk: Chunk, kept: npt.NDArray[np.bool_]) -> Chunk:
-    """A chunk with only the children marked in `kept`, numbered anew."""
+    """Return a chunk with only the children marked in `kept`, renumbered."""
     entry_kept = kept[chunk.entry_child]
     row = np.repeat(np.arange(len(chunk.row_feature)), np.diff(chunk.row_entry))[entry_kept]
     counts = np.bincount(row, minlength=len(chunk.row_feature))
@@ -224,5 +224,5 @@ def without_children(chunk: Chunk, kept: npt.NDArray[np.bool_]) -> Chunk:
 
 
 def pairs(offsets: IntArray) -> list[tuple[int, int]]:
-    """(first, last) of each run."""
+    """Return (first, last) of each run."""
     return list(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))

@@ -96,7 +96,7 @@ class XRLinear(TreeEstimator):
         self.verbose = verbose
 
     def partitions(self) -> list[XRLinear]:
-        """The model itself, as its only tree."""
+        """Return the model itself, as its only tree."""
         return [self]
 
     def _make_tree(self, X: Sparse, Y: Sparse, label_embeddings: Any) -> LabelTree:

@@ -108,7 +108,7 @@ def _loaded(entry: EntryPoint) -> ModelSpec:
             f"{who}, which cannot be imported ({type(error).__name__}: {error}): {advice}"
         ) from error
     if not isinstance(spec, ModelSpec):
-        raise ConfigError(f"{who}, which is a {type(spec).__name__}, not a ModelSpec: {advice}")
+        raise ConfigError(f"{who}, whose type is {type(spec).__name__}, not ModelSpec: {advice}")
     if spec.name != entry.name:
         raise ConfigError(f"{who}, whose name is {spec.name!r}: the two must be equal; {advice}")
     return spec

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, MultitudesError
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,14 @@ class ModelSpec:
 
 
 def imported(home: str) -> Any:
-    """Import "module:name"."""
+    """Import "module:name"; what cannot be imported is an error that names the package."""
     module, _, name = home.partition(":")
-    return getattr(importlib.import_module(module), name)
+    try:
+        return getattr(importlib.import_module(module), name)
+    except MultitudesError:  # e.g. an extra that is missing: the message says what to install
+        raise
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"{home} cannot be imported ({type(error).__name__}: {error}): upgrade or uninstall "
+            f"the package {module.partition('.')[0]}"
+        ) from error

@@ -109,7 +109,7 @@ def identity(
 ) -> dict[str, Any]:
     """What the result of a training depends on; one that is resumed must agree.
 
-    The untrained network tells what label texts and the file of word vectors held.
+    Label texts and word vectors take part through the embeddings of the untrained network.
     """
     embeddings = (network.encoder.words.weight, network.decoder.labels.weight)
     return {

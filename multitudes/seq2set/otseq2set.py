@@ -89,8 +89,8 @@ class OTSeq2Set(Estimator):
     n_steps_ : int
         Labels a set has at most: the largest count in training, or ``network.n_steps``.
     scheme_ : SchemeChoice
-        Which steps labels were matched to, and why. This and what follows tell of `fit`: a model
-        that was loaded has none of it.
+        Which steps labels were matched to, and why. A model that was loaded has neither this
+        attribute nor those below, which describe `fit`.
     history_ : History
         Loss and validation metrics of each epoch.
     n_empty_, n_cut_ : int

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multitudes.tagger import Kind
+from multitudes.tagger.prediction import Kind
 
 
 class Message(BaseModel):

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "GroupReport": "multitudes.tagger.group_report",
-        "Kind": "multitudes.tagger.prediction",
         "Tag": "multitudes.tagger.prediction",
         "Tagger": "multitudes.tagger.tagger",
         "choose": "multitudes.tagger.presets",

@@ -182,7 +182,7 @@ def group_settings(eagle: Eagle | None = None) -> dict[str, Setting]:
     return {
         name: setting
         for name, setting in settings_of(eagle, GROUPS_PREFIX, wrapped=False).items()
-        if setting.parameter not in COMMON
+        if setting.key not in COMMON
     }
 
 

@@ -1,18 +1,18 @@
 """Settings by name: ``branching`` of the model, ``solver.cost`` of its solver, ``features.min_df``.
 
-The names are the parameters the estimators declare, the fields of their Config parameters, and the
-parameters of estimators that they wrap; nothing is listed twice.
+The names are those of scikit-learn's `get_params`, with a dot in the place of two underscores.
+Those of an estimator inside another, e.g. of the model in `Disentangled`, have no prefix. Nothing
+is listed here: settings and their sentences come from the estimators and their Configs.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-import re
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from multitudes.config import Config
 from multitudes.errors import ConfigError, suggestion
@@ -27,35 +27,61 @@ def dotted(name: str) -> str:
     return name.replace("__", ".")
 
 
+@runtime_checkable
+class HasParameters(Protocol):
+    """What scikit-learn calls an estimator: its parameters can be read and set."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters by name."""
+
+
+def is_estimator(value: Any) -> bool:
+    """Whether a value is an estimator, not the class of one."""
+    return isinstance(value, HasParameters) and not isinstance(value, type)
+
+
 @dataclass(frozen=True)
 class Setting:
-    """One thing that can be set: a parameter, or a field of a parameter that is a Config."""
+    """One thing that can be set: a parameter of an estimator, or a field of one that is a Config.
+
+    Parameters
+    ----------
+    estimator : estimator
+    key : str
+        As its `set_params` takes it, e.g. "branching" or "solver__cost".
+    """
 
     estimator: Any
-    parameter: str
-    config: type[Config] | None = None
-    field: str = ""
+    key: str
 
     def get(self) -> Any:
-        """The value now."""
-        value = self.estimator.get_params(deep=False)[self.parameter]
-        return value if self.config is None else getattr(value or self.config(), self.field)
+        """Return the value now."""
+        name, _, field = self.key.partition("__")
+        value = self.estimator.get_params(deep=False)[name]
+        return getattr(value, field) if field else value
 
     def set(self, value: Any) -> None:
         """Set it; a Config refuses a value out of range now, other estimators when they fit."""
         set_together([(self, value)])
 
     def sentence(self) -> str:
-        """What it means, from the Config field or the class's docstring."""
-        if self.config is not None:
-            return next(row[3] for row in self.config.describe() if row[0] == self.field)
-        return documented_parameters(self.estimator).get(self.parameter, "")
+        """Return what it means, from the Config field or the class's docstring."""
+        name, _, field = self.key.partition("__")
+        if field:
+            return config_sentences(type(self.estimator.get_params(deep=False)[name]))[field]
+        return documented_parameters(type(self.estimator)).get(name, "")
+
+
+# ------------------------------------------------------------------ reading and setting
 
 
 def parse_settings(assignments: Sequence[str]) -> dict[str, Any]:
-    """Settings from ``name=value`` texts, as the command line takes them.
+    """Return settings from ``name=value`` texts, as the command line takes them.
 
-    A value is read as JSON where it is JSON (``16``, ``0.5``, ``true``, ``null``, ``[1, 2]``);
+    A value is read as JSON if it is JSON (``16``, ``0.5``, ``true``, ``null``, ``[1, 2]``);
     ``none`` is None; anything else is a text.
     """
     settings: dict[str, Any] = {}
@@ -82,25 +108,20 @@ def _parse_value(value: str) -> Any:
 def apply_settings(model: Any, features: Any, settings: Mapping[str, Any]) -> None:
     """Set parameters of the two estimators by name; an unknown name is an error."""
     known = {**settings_of(model), **settings_of(features, FEATURES_PREFIX)}
+    settings = {dotted(name): value for name, value in settings.items()}
     check_names(settings, known)
     set_together((known[name], value) for name, value in settings.items())
 
 
 def set_together(values: Iterable[tuple[Setting, Any]]) -> None:
-    """Set several; fields of one Config at once, because it checks them against each other."""
-    by_parameter: dict[tuple[int, str], list[tuple[Setting, Any]]] = {}
+    """Set several; those of one estimator at once, because a Config checks its fields together."""
+    by_estimator: dict[int, tuple[Any, dict[str, Any]]] = {}
     for setting, value in values:
-        if isinstance(value, list):  # from JSON; the settings that take a sequence take a tuple
-            value = tuple(value)
-        place = (id(setting.estimator), setting.parameter)
-        by_parameter.setdefault(place, []).append((setting, value))
-    for (_, parameter), chosen in by_parameter.items():
-        setting, value = chosen[-1]
-        if setting.config is not None:
-            now = setting.estimator.get_params(deep=False)[parameter] or setting.config()
-            fields = {one.field: value for one, value in chosen}
-            value = setting.config.from_dict({**now.to_dict(), **fields})
-        setting.estimator.set_params(**{parameter: value})
+        _, chosen = by_estimator.setdefault(id(setting.estimator), (setting.estimator, {}))
+        # Lists come from JSON; the settings that take a sequence take a tuple.
+        chosen[setting.key] = tuple(value) if isinstance(value, list) else value
+    for estimator, chosen in by_estimator.values():
+        estimator.set_params(**chosen)
 
 
 def check_names(names: Iterable[str], known: Iterable[str]) -> None:
@@ -118,8 +139,8 @@ def check_names(names: Iterable[str], known: Iterable[str]) -> None:
 
 
 def set_where_known(estimator: Any, name: str, value: Any) -> None:
-    """Set a parameter of an estimator, and of one it wraps, if they have it: seed, n_jobs."""
-    if not hasattr(estimator, "get_params"):
+    """Set a parameter of an estimator, and of one it wraps, if they have it, e.g. `n_jobs`."""
+    if not is_estimator(estimator):
         return
     parameters = estimator.get_params(deep=False)
     if name in parameters:
@@ -129,84 +150,82 @@ def set_where_known(estimator: Any, name: str, value: Any) -> None:
             set_where_known(inner, name, value)
 
 
+# ------------------------------------------------------------------ listing
+
+
 def describe_settings(model: Any, features: Any) -> list[tuple[str, Any, str]]:
-    """(name, value, sentence) of every setting of a model and its features, for help texts."""
+    """Return (name, value, sentence) of every setting of a model and its features."""
     known = {**settings_of(model), **settings_of(features, FEATURES_PREFIX)}
     return [
         (name, setting.get(), setting.sentence())
         for name, setting in known.items()
-        if setting.parameter not in COMMON
+        if setting.key not in COMMON
     ]
 
 
 def settings_of(estimator: Any, prefix: str = "", *, wrapped: bool = True) -> dict[str, Setting]:
-    """Full name -> Setting of an estimator, and of those it wraps; none without ``get_params``."""
-    if not hasattr(estimator, "get_params"):
-        return {}
+    """Return full name -> Setting of an estimator, and of those it wraps; none of None."""
     found: dict[str, Setting] = {}
-    for name, setting in _settings(estimator, wrapped=wrapped):
-        found.setdefault(prefix + name, setting)  # of blocks side by side, the first has the name
+    if is_estimator(estimator):
+        for setting in _settings(estimator, wrapped=wrapped):
+            found.setdefault(prefix + dotted(setting.key), setting)  # of blocks, the first has it
     return found
 
 
-def _settings(estimator: Any, *, wrapped: bool) -> Iterator[tuple[str, Setting]]:
+def _settings(estimator: Any, *, wrapped: bool) -> Iterator[Setting]:
     hints = _hints(type(estimator))
     for name, value in estimator.get_params(deep=False).items():
         inside = _estimators_in(value)
         if inside:
             for inner in inside if wrapped else ():
                 yield from _settings(inner, wrapped=True)
-            continue
-        kinds = typing.get_args(hints.get(name)) or (hints.get(name),)
-        configs = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Config)]
-        if configs:
-            for field, *_ in configs[0].describe():
-                if field not in COMMON:
-                    yield f"{name}.{field}", Setting(estimator, name, configs[0], field)
-        elif value is not None or _can_be_plain(kinds):
-            yield name, Setting(estimator, name)
+        elif isinstance(value, Config):
+            fields = (field for field in value.get_params() if field not in COMMON)
+            yield from (Setting(estimator, f"{name}__{field}") for field in fields)
+        elif value is not None or _can_be_plain(hints.get(name)):
+            yield Setting(estimator, name)
 
 
 def _estimators_in(value: Any) -> list[Any]:
-    """The estimators that a parameter holds: itself, or a list of them."""
+    """Return the estimators that a parameter holds: itself, or a list of them."""
     values = value if isinstance(value, (list, tuple)) else [value]
-    return [
-        one for one in values if hasattr(one, "get_params") and not isinstance(one, type | Config)
-    ]
+    return [one for one in values if is_estimator(one)]
 
 
-def _can_be_plain(kinds: Sequence[Any]) -> bool:
-    """Whether a value that JSON can spell fits; not so for a tree or an array."""
+def _can_be_plain(hint: Any) -> bool:
+    """Whether a parameter that is None may hold what JSON can spell; a tree or an array is not."""
     plain = {int, float, str, bool, tuple, Sequence, Any, None}  # None: no hint at all
+    kinds = typing.get_args(hint) or (hint,)
     return any((typing.get_origin(kind) or kind) in plain for kind in kinds)
 
 
 def _hints(cls: type) -> dict[str, Any]:
     try:
         return typing.get_type_hints(cls.__init__)  # type: ignore[misc]
-    except NameError:  # a foreign estimator whose hints are only for type checkers
+    except NameError:  # an estimator of others whose hints are only for type checkers
         return {}
 
 
-def documented_parameters(estimator: Any) -> dict[str, str]:
-    """Parameter -> what the numpy-style docstring of its class says, on one line.
+def config_sentences(config: type[Config]) -> dict[str, str]:
+    """Return what each field of a Config means."""
+    return {name: sentence for name, _, _, sentence in config.describe()}
 
-    Where the docstring points to a Config with the same fields (features do), its sentences.
+
+def documented_parameters(cls: type) -> dict[str, str]:
+    """Return what each parameter means, from a numpy-style docstring, on one line each.
+
+    A class whose parameters are the fields of a Config names it as `config_class` instead.
     """
+    config = getattr(cls, "config_class", None)
+    if config is not None:
+        return config_sentences(config)
+    _, _, section = (inspect.getdoc(cls) or "").partition("\nParameters\n----------\n")
     sentences: dict[str, str] = {}
-    module = inspect.getmodule(type(estimator))
-    for value in vars(module).values() if module is not None else ():
-        if isinstance(value, type) and issubclass(value, Config):
-            sentences |= {name: doc for name, _, _, doc in value.describe()}
-    section = re.search(
-        r"Parameters\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)",
-        inspect.getdoc(type(estimator)) or "",
-        re.DOTALL,
-    )
-    entries = re.findall(
-        r"^(\w[\w, ]*) : [^\n]*((?:\n +[^\n]+)*)", section[1] if section else "", re.MULTILINE
-    )
-    for names, text in entries:
-        for name in names.split(", "):
-            sentences.setdefault(name, " ".join(text.split()))
+    names: list[str] = []
+    for line in section.partition("\n\n")[0].splitlines():
+        if line.startswith(" "):
+            sentences |= {name: f"{sentences[name]} {line.strip()}".strip() for name in names}
+        else:
+            names = line.partition(" : ")[0].split(", ")
+            sentences |= dict.fromkeys(names, "")
     return sentences

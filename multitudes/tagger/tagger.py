@@ -240,14 +240,9 @@ class Tagger(Estimator):
             return predictor.whole(given, top_k=top_k)
 
     def score(self, texts: Any, labels: Sequence[Sequence[str]]) -> float:
-        """Return the precision at 1: how often the best label of a text is right.
+        """Return the precision at 1: how often the best label of a text is among its label names.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Or X, for a tagger fitted on features.
-        labels : sequence of sequences of str
-            The right label names of each; a text without any counts as a miss.
+        A text without labels counts as a miss.
         """
         best = self.predict(texts, top_k=1)
         inputs.label_matrix(labels, None)  # checks that they are lists of str

@@ -9,9 +9,8 @@ pytest.importorskip("transformers")
 
 from benchmarks.prime.contestants import GROUPS, contestant
 from benchmarks.prime.figures import curves
-from benchmarks.prime.problem import split, whole_folder
+from benchmarks.prime.problem import Problem, split, whole_folder
 from benchmarks.prime.unseen import hold_out
-from benchmarks.prime.problem import Problem
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.model import BackboneConfig

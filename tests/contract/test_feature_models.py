@@ -239,3 +239,15 @@ def test_the_wrapped_model_stays_unfitted(data):
     assert wrapper.model is inner
     assert isinstance(inner, XRLinear)
     assert not hasattr(inner, "tree_")
+
+
+def test_names_of_columns_are_kept_and_compared(name, data):
+    pa = pytest.importorskip("pyarrow")
+    X, Y = data
+    columns = {f"word{i}": column for i, column in enumerate(X.toarray().T)}
+    table = pa.table(columns)
+    model = made(name).fit(table, Y)
+    assert model.feature_names_in_.tolist() == list(columns)
+    assert_same_predictions(model.predict(table), model.predict(X))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(table.rename_columns([f"other{i}" for i in range(len(columns))]))

@@ -354,3 +354,12 @@ def test_another_seed_of_the_training_is_refused():
 def test_training_takes_settings_and_no_dict():
     with pytest.raises(ConfigError, match="training must be a Seq2SetTraining, got {"):
         OTSeq2Set(training={"epochs": 3}).fit(["a cat"], sp.csr_array([[1]]))
+
+
+def test_settings_are_nested_parameters_and_given_by_name():
+    model = OTSeq2Set().set_params(training__epochs=3, network__hidden=8)
+    assert (model.training.epochs, model.network.hidden) == (3, 8)
+    assert model.get_params()["training__epochs"] == 3
+    assert OTSeq2Set().training.epochs == Seq2SetTraining().epochs
+    with pytest.raises(TypeError, match="positional"):
+        OTSeq2Set(WordsConfig())

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from multitudes.errors import StoreError
+from multitudes.models import lookup
 from multitudes.store import State, build, register
 from multitudes.store.registry import _HOMES, class_of, kinds
 
@@ -23,7 +24,7 @@ def test_a_kind_is_never_taken_for_a_module(kind):
         build(State(kind))
 
 
-@pytest.mark.parametrize("kind", sorted(_HOMES))
+@pytest.mark.parametrize("kind", sorted({**_HOMES, **lookup.stored_classes()}))
 def test_every_kind_has_a_class_that_can_be_built(kind):
     cls = class_of(kind)
     assert isinstance(cls, type)

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
 
 from multitudes.config import Config, setting
 from multitudes.errors import ConfigError
+from multitudes.estimator import Estimator
 from multitudes.features import TfidfFeatures
+from multitudes.tagger import Tagger
 from multitudes.tagger.settings import apply_settings, describe_settings, parse_settings
 
 
@@ -50,7 +51,7 @@ class EngineConfig(Config):
     epochs: int = setting(10, "Passes over the data.", at_least=1)
 
 
-class Machine(BaseEstimator):
+class Machine(Estimator):
     """An estimator of every kind of parameter.
 
     Parameters
@@ -58,18 +59,18 @@ class Machine(BaseEstimator):
     width : int
         How wide it is,
         in instances.
-    engine : EngineConfig, optional
+    engine : EngineConfig
         Its engine.
     matrix : array, optional
         Not for the command line.
     limit : int or None
-        At most so many.
+        The largest number allowed.
     """
 
     def __init__(
         self,
         width: int = 3,
-        engine: EngineConfig | None = None,
+        engine: EngineConfig = EngineConfig(),
         matrix: np.ndarray | None = None,
         limit: int | None = None,
         random_state: int = 0,
@@ -84,7 +85,7 @@ def test_settings_are_described_where_they_are_declared():
     assert sorted(of_model) == [
         ("engine.cost", 1.0, "Weight of the loss."),
         ("engine.epochs", 10, "Passes over the data."),
-        ("limit", None, "At most so many."),
+        ("limit", None, "The largest number allowed."),
         ("width", 3, "How wide it is, in instances."),
     ]
     sentences = {name: doc for name, _, doc in rows}
@@ -107,6 +108,19 @@ def test_what_a_text_cannot_set_is_no_setting(name):
         apply_settings(Machine(), None, {name: 1})
 
 
+def test_names_may_be_spelled_as_for_set_params():
+    machine = Machine()
+    apply_settings(machine, None, {"engine__cost": 2.0, "engine.epochs": 3})
+    assert machine.engine == EngineConfig(cost=2.0, epochs=3)
+    tagger = Tagger("xr-linear", settings={"solver__cost": 0.5, "features__min_df": 2})
+    tagger.check()
+    tagger.fit(["a b", "a b c", "a c"], [["x"], ["y"], ["x"]])
+    assert tagger.model_.solver.cost == 0.5
+    assert tagger.features_.min_df == 2
+    with pytest.raises(ConfigError, match="no setting 'solver.coast': did you mean 'solver.cost'"):
+        Tagger("xr-linear", settings={"solver__coast": 2}).check()
+
+
 @dataclass(frozen=True)
 class PairConfig(Config):
     """Two fields that are checked against each other."""
@@ -119,8 +133,8 @@ class PairConfig(Config):
             raise ConfigError(f"low must be <= high, got {self.low} and {self.high}")
 
 
-class Paired(BaseEstimator):
-    def __init__(self, pair: PairConfig | None = None, other: PairConfig | None = None) -> None:
+class Paired(Estimator):
+    def __init__(self, pair: PairConfig = PairConfig(), other: PairConfig = PairConfig()) -> None:
         self.pair, self.other = pair, other
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV
 
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError, DataError, NotFittedError, StoreError
@@ -100,6 +101,15 @@ def test_clone_and_get_params_work():
     assert copy.get_params()["random_state"] == 3
     assert copy.model.power == 2.0
     assert not hasattr(copy, "model_")
+
+
+def test_its_score_is_the_precision_at_1():
+    tagger = Tagger(Centroids()).fit(TEXTS, LABELS)
+    assert tagger.score(TEXTS, LABELS) == 1.0
+    assert tagger.score(TEXTS, [["red"], [], ["machines"], ["machines"]]) == 0.5
+    search = GridSearchCV(Tagger("one-vs-all"), {"random_state": [0, 1]}, cv=2)
+    texts, labels = TEXTS * 2, LABELS * 2
+    assert search.fit(texts, labels).best_score_ == 1.0
 
 
 def test_given_estimators_are_left_unfitted():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
 from multitudes.data import Dataset
 from multitudes.deep.training import TrainingConfig
@@ -16,6 +17,7 @@ from multitudes.groups.making import random_groups
 from multitudes.tagger import Tagger, evaluate_on, predict_batches
 from multitudes.tagger.assembly import assemble
 from multitudes.tagger.training import clear_checkpoint
+from multitudes.types import Predictions
 
 from .tiny_encoder import SETTINGS, TOPICS, Reader, tiny, topical
 
@@ -191,6 +193,41 @@ def test_labels_that_are_numbers_say_nothing():
     Y = sp.csr_array(np.eye(2, dtype=np.float32))
     with pytest.raises(DataError, match="2 labels have numbers alone: give label_texts"):
         Tagger(Reader()).fit(["a", "b"], Y)
+
+
+class Counter(BaseEstimator):
+    """A model over texts that takes nothing but texts and labels: the words of each label."""
+
+    reads_texts = True
+
+    def fit(self, X, y):
+        assert all(isinstance(text, str) for text in X)
+        self.words_ = [set() for _ in range(y.shape[1])]
+        for row, text in enumerate(X):
+            for label in y.indices[y.indptr[row] : y.indptr[row + 1]]:
+                self.words_[label] |= set(text.split())
+        return self
+
+    def predict(self, X, *, top_k=5):
+        found = [[len(set(text.split()) & words) for words in self.words_] for text in X]
+        return Predictions.from_csr(sp.csr_array(np.array(found, np.float32)), top_k)
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_a_model_that_reads_texts_alone_is_given_texts_alone(groups):
+    """Neither TF-IDF nor label texts, nor what only a training in epochs takes."""
+    data = topical(20)
+    if groups:
+        data = grouped_dataset(data, random_groups(20, 1, random_state=0))
+    tagger = Tagger(Counter(), n_jobs=1).fit_dataset(data, validation=TEST)
+    assert tagger.features_ is None
+    assert tagger.takes_texts_
+    assert evaluate_on(tagger, TEST)["P@1"] == 1.0
+
+
+def test_a_model_without_epochs_keeps_no_checkpoint(tmp_path):
+    with pytest.raises(ConfigError, match="Counter keeps no checkpoint: leave it out"):
+        Tagger(Counter()).fit_dataset(topical(5), checkpoint=tmp_path / "c")
 
 
 def test_validation_and_checkpoint_reach_the_model(tmp_path):

@@ -1,7 +1,7 @@
 """Additive attention of one decoder step in place, with its gradient written out.
 
 The same as `multitudes.seq2set.network.attention`, for a loop that owns its buffers.
-``tanh(q + k)`` of every position is never kept: backwards it is computed anew, and the gradient of
+``tanh(q + k)`` of every position is never kept: backwards it is computed again, and the gradient of
 keys is summed over all steps in one go.
 
 A step is two kernels each way, split so that thousands of programs run side by side: a text has too
@@ -231,7 +231,7 @@ def _contexts_kernel(
         start, stop = _span(spans, instance, memory, N_MEMORIES)
         # Each of ROWS has a softmax of its own, and they meet at the end: warps need not wait for
         # each other, nor values for the highest energy.
-        # Not -inf, whose difference to itself is no number.
+        # Not -inf: its difference to itself is not a number.
         highest = tl.full((ROWS,), -1e38, tl.float32)
         total = tl.zeros((ROWS,), tl.float32)
         mean = tl.zeros((ROWS, LANES), tl.float32)

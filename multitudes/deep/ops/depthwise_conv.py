@@ -47,9 +47,7 @@ def depthwise_conv(
     length = max(length or 0, x.shape[1])
     takes_kernel = x.dtype != torch.float64 and runs_kernel("depthwise_conv", x.device)
     if takes_kernel and not torch.compiler.is_compiling():
-        convolved: Tensor = _KernelConv.apply(  # type: ignore[no-untyped-call]
-            x, kernel.T, stride, length, relu
-        )
+        convolved: Tensor = _KernelConv.apply(x, kernel.T, stride, length, relu)
         return convolved
     more = length - x.shape[1]
     x = F.pad(x, (0, 0, 0, more)) if more else x  # (b, length, c)
@@ -146,7 +144,7 @@ def _to_x_kernel(
     channel = (lane < c)[None, :]
     total = tl.zeros((P, C), tl.float32)
     first = tl.program_id(1) * P
-    # Of the outputs that may see a position only those that there are.
+    # Only outputs that exist, among those that could see a position.
     least = tl.maximum(first // stride - (k - 1), 0)
     most = tl.minimum((width + stride - 1) // stride, (first + P - 1) // stride + 1)
     for back in range(least, most):

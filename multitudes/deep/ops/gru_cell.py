@@ -1,7 +1,7 @@
 """A GRU's cell, and the same in place with its gradient written out, for loops that own buffers.
 
 Autograd makes a dozen kernels of a cell, and a dozen more of its gradient; `cell_forward` and
-`cell_backward` are one each. One program does one row of one GRU. Gates are computed anew
+`cell_backward` are one each. One program does one row of one GRU. Gates are computed again
 backwards, from the same products. g is the number of GRUs side by side, e.g. one for each
 direction.
 """
@@ -148,7 +148,7 @@ def tanh(x):
 
 @jit()
 def _gates(inputs, gates, bias, size, lane, HAS_BIAS: tl.constexpr):
-    """Of the row that pointers point to: reset, update, new gate, the state's product in it."""
+    """Reset, update and new gate of the row pointed to, and the state's product in the last."""
     inside = lane < size
     reset_in = tl.load(inputs + lane, mask=inside, other=0.0).to(tl.float32)
     update_in = tl.load(inputs + size + lane, mask=inside, other=0.0).to(tl.float32)

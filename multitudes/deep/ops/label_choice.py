@@ -76,7 +76,7 @@ def _choose_kernel(
         at = products + row * products_row + symbol
         some = tl.load(at, mask=symbol < n_symbols, other=float("-inf")).to(tl.float32)
         some += tl.load(bias + symbol, mask=symbol < n_symbols, other=0.0).to(tl.float32)
-        some = tl.where(some == some, some, float("-inf"))  # what is no number is never chosen
+        some = tl.where(some == some, some, float("-inf"))  # NaN is never chosen
         value, place = tl.max(some, 0), tl.argmax(some, 0).to(tl.int32)
         best = tl.where(value > highest, first + place, best)
         highest = tl.maximum(value, highest)

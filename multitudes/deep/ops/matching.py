@@ -122,7 +122,7 @@ def _match_kernel(
             moved = moved | (row == mover)
             where = gain + (instance * n_steps + lane) * width + mover
             value = tl.load(where, mask=inside, other=0.0)
-            # What is no number counts as 0: with it a search might never end.
+            # NaN and infinity count as 0: with them a search might never end.
             value = tl.where(tl.abs(value) < float("inf"), value, 0.0).to(tl.float64)
             cost = -value - _at(target_price, row, mover) - step_price
             nearer = is_open & (cost < distance)

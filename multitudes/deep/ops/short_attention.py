@@ -3,7 +3,7 @@
 General attention kernels cut long texts into tiles of 64 or 128 tokens. Titles have 10 to 30, so
 most of such a tile is wasted. In the kernel one program does one text and one head, with a single
 tile just large enough, reads queries, keys and values where the linear layer left them, and keeps
-the attention matrix in registers; the backward pass computes it anew. Texts of a batch are of all
+the attention matrix in registers; the backward pass computes it again. Texts of a batch are of all
 lengths, a title's and a page's, so each size of tile is a launch of its own. The plain form pads
 the texts and calls torch's attention.
 
@@ -37,7 +37,7 @@ def text_attention(qkv: Tensor, packed: PackedTokens, *, seed: Tensor, dropout: 
     packed : PackedTokens
         What comes out for filling behind the last text means nothing.
     seed : int64 (1,)
-        Of the kernel's dropout; drawn on the device, so that the host never waits.
+        Seeds the kernel's dropout; drawn on the device, so that the host never waits.
     dropout : float
         Share of the attention weights set to zero; 0 outside training.
     """
@@ -120,7 +120,7 @@ def _clear_filling(out, start, n_tokens, row_size, column, D: tl.constexpr, BLOC
         tl.store(out + where, zeros, mask=((first + rows) < n_tokens)[:, None])
 
 
-# Sizes that change from batch to batch: a kernel must not be compiled anew for each kind of them.
+# Sizes that change from batch to batch: a kernel must not be compiled again for each of them.
 VARYING = ("first", "n_own", "n_texts", "n_tokens")
 
 
@@ -263,7 +263,7 @@ def short_attention(
     offsets : int32 tensor (n_texts + 1,)
     by_length : int32 tensor (n_texts,)
     seed : int64 tensor (1,)
-        Of the dropout; drawn on the device, so that the host never waits.
+        Seeds the dropout; drawn on the device, so that the host never waits.
     tile_counts : list of int
         See `PackedTokens`.
     dropout : float

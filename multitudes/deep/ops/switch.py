@@ -26,6 +26,8 @@ try:
 except ImportError:
     triton = tl = None
 
+__all__ = ["OPERATIONS", "VARIABLE", "jit", "kernels", "runs_kernel", "tl", "triton"]
+
 VARIABLE = "MULTITUDES_KERNELS"
 OPERATIONS = (
     "additive_attention",

@@ -57,9 +57,7 @@ def transport_distances(
     """
     is_small = _n_cells(expected.shape[1], targets.shape[1]) <= MAX_CELLS
     if is_small and expected.dtype == torch.float32 and runs_kernel("transport", expected.device):
-        distances: Tensor = _KernelDistances.apply(  # type: ignore[no-untyped-call]
-            expected, targets, has_target, iterations
-        )
+        distances: Tensor = _KernelDistances.apply(expected, targets, has_target, iterations)
         return distances
     cost = cosine_distances(expected, targets)  # (b, N, m)
     has_step = has_target.new_ones(cost.shape[:2])  # (b, N)

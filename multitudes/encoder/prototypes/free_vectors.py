@@ -92,7 +92,9 @@ class FreeVectors(nn.Module):
 
 
 def default_number(n_labels: int) -> int:
-    """Number of free vectors for `n_labels`: the largest power of two up to half, at most 131,072.
+    """Return how many free vectors to use: the largest power of two up to half the labels.
+
+    At most 131,072, as in the paper's largest setting.
 
     Examples
     --------

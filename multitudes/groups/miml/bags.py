@@ -59,20 +59,20 @@ class Bags:
 
     @property
     def sizes(self) -> IntArray:
-        """Instances of each bag."""
+        """The number of instances of each bag."""
         return np.diff(self.members.indptr).astype(np.int64)
 
     @property
     def n_listed(self) -> IntArray:
-        """Different labels of each bag."""
+        """The number of different labels of each bag."""
         return np.diff(self.group_labels.indptr).astype(np.int64)
 
     def take(self, bags: IntArray) -> Bags:
-        """Only some bags, over the same instances."""
+        """Return some of the bags, over the same instances."""
         return Bags(self.X, self.members[bags], self.group_labels[bags])
 
     def batch(self, bags: IntArray, device: torch.device) -> Batch:
-        """Some bags, none of them empty, as tensors on a device."""
+        """Return some bags, none of them empty, as tensors on a device."""
         chosen = self.members[bags]
         sizes = np.diff(chosen.indptr)
         rows, places = np.unique(chosen.indices, return_inverse=True)
@@ -86,7 +86,7 @@ class Bags:
 
 
 def as_tensor(X: Sparse | FloatArray) -> Tensor:
-    """Rows as a float32 tensor, dense or sparse as they are."""
+    """Return rows as a float32 tensor, dense or sparse as they are."""
     if isinstance(X, np.ndarray):
         return torch.from_numpy(np.ascontiguousarray(X))
     entries = X.tocoo()
@@ -99,7 +99,7 @@ def as_tensor(X: Sparse | FloatArray) -> Tensor:
 
 
 def checked_rows(X: Any, *, n_features: int | None = None) -> Sparse | FloatArray:
-    """X in float32, all numbers finite; sparse stays sparse, dense stays dense.
+    """Return X in float32, all numbers finite; sparse stays sparse, dense stays dense.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def checked_rows(X: Any, *, n_features: int | None = None) -> Sparse | FloatArra
 
 
 def checked_bags(X: Sparse | FloatArray, groups: Any, group_labels: Any) -> Bags:
-    """All groups as bags, empty ones too.
+    """Return all groups as bags, even empty ones.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def checked_bags(X: Sparse | FloatArray, groups: Any, group_labels: Any) -> Bags
 
 
 def check_finite_counts(group_labels: Any) -> None:
-    """Refuse infinite counts before they are made whole numbers, where they become anything."""
+    """Refuse infinite counts, which would become arbitrary whole numbers."""
     is_sparse: bool = sp.issparse(group_labels)
     if not is_sparse or group_labels.dtype.kind != "f":
         return
@@ -155,7 +155,7 @@ def check_finite_counts(group_labels: Any) -> None:
 
 
 def unlabeled_bags(X: Sparse | FloatArray, groups: Any, n_labels: int) -> Bags:
-    """Bags to predict: as `checked_bags`, none of them with labels."""
+    """Return bags to predict: as `checked_bags`, without labels."""
     is_sparse: bool = sp.issparse(groups)  # anything else but None is refused below
     n_groups = int(groups.shape[1] if is_sparse else X.shape[0])
     return checked_bags(X, groups, sp.csr_array((n_groups, n_labels), dtype=np.float32))
@@ -164,7 +164,7 @@ def unlabeled_bags(X: Sparse | FloatArray, groups: Any, n_labels: int) -> Bags:
 def bags_to_learn_from(
     X: Sparse | FloatArray, groups: Any, group_labels: Any, *, needs_labels: bool
 ) -> tuple[Bags, GroupCounts]:
-    """The bags that teach something, and what there was in all.
+    """Return the bags that can be learned from, and the counts of all.
 
     Groups without instances are left out and, where the loss needs labels, those without any.
     """

@@ -151,7 +151,7 @@ class DeepMIML(Estimator):
     def predict(
         self, X: Any, groups: Any = None, *, top_k: int = 5, threshold: float | None = None
     ) -> Predictions:
-        """The best labels of each group; without groups, of each instance.
+        """Return the best labels of each group; without groups, of each instance.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class DeepMIML(Estimator):
 
     @torch.no_grad()
     def attention(self, bag: Any) -> FloatArray:
-        """The mask of one bag: how much of each label its instances learn.
+        """Return the mask of one bag: how much of each label its instances learn.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class DeepMIML(Estimator):
         return self._precision_at_1(self.predict(X, groups, top_k=1), y)
 
     def to_state(self) -> State:
-        """Settings, history and weights; the device is chosen again on load."""
+        """Return the settings, the history and the weights; the device is chosen again on load."""
         self._check_fitted()
         config = self.get_params(deep=False)
         del config["device"]
@@ -223,7 +223,7 @@ class DeepMIML(Estimator):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """A fitted model again."""
+        """Build the fitted model again."""
         config = dict(state.config)
         learned = {key: config.pop(key) for key in ON_LOAD}
         # Arrays may be read-only maps of the file, and torch wants tensors it may write to.
@@ -240,7 +240,7 @@ class DeepMIML(Estimator):
         return model
 
     def _network(self, bags: Bags) -> MIMLNetwork:
-        """A network with first weights, and the label embeddings that the bags give."""
+        """Return a network with initial weights, and the label embeddings that the bags give."""
         embeddings = None
         if self.tau != 0:
             embeddings = embeddings_of(bags, self.label_embeddings)
@@ -266,7 +266,7 @@ class DeepMIML(Estimator):
         )
 
     def _held_out(self, bags: Bags, share: float) -> tuple[Bags, Bags | None]:
-        """Bags to train on and to validate on; no validation where the share is below one bag."""
+        """Hold out a share of the bags for validation; None if that is less than one bag."""
         n_held_out = round(share * len(bags))
         if n_held_out == 0:
             return bags, None

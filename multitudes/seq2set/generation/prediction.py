@@ -110,7 +110,7 @@ class Validation:
         return digest_of(self.rows.ids, self.rows.offsets, self.Y.indices, self.Y.indptr)
 
     def __call__(self) -> dict[str, float]:
-        """Micro-F1 first: it tells the best epoch."""
+        """Return the metrics by name; micro-F1, which chooses the best epoch, comes first."""
         found = self.predictor.sets(self.rows)
         micro = set_scores(found, self.Y)
         return {
@@ -132,7 +132,8 @@ def best_of_steps(
     """Each label's score over all steps, the `top_k` best of each row.
 
     A label that is among the k best by its best step is among the k likeliest of that step, so that
-    k candidates a step are enough. By "any" what is no candidate of a step counts as 0 there.
+    k candidates a step are enough. By "any", a label counts as 0 at a step where it is not a
+    candidate.
 
     Parameters
     ----------

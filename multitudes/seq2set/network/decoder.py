@@ -160,7 +160,7 @@ class Decoder(nn.Module):
             if targets is not None:
                 now = now._replace(label=targets[:, t])
             else:
-                with torch.no_grad():  # the losses compute logits anew, of all steps at once
+                with torch.no_grad():  # the losses compute the logits of all steps again
                     chosen, done = self._chosen(step_features, banned, on_step)  # (b,)
                 now = now._replace(label=chosen)
             fed.append(now.label)

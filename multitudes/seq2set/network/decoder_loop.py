@@ -182,7 +182,7 @@ class _Backwards:
     Parameters
     ----------
     weights, to, made
-        Of the steps forwards.
+        What the forward pass used and made.
     to_features : IN/OUT (N, b, z)
         Gradient of the features; what arrives through the gates is added to it.
     """

@@ -4,7 +4,7 @@ The losses need, of each step's distribution, the log-probabilities of a few lab
 label embedding; not the distribution. Both come out of one pass over blocks of labels, as in
 attention without its matrix: states are the queries, the output layer's weights the keys, label
 embeddings the values. So what is held of (b, N, labels) is one block at a time, forwards and
-backwards: where there are several, the backward pass computes each one's logits anew.
+backwards: where there are several, the backward pass computes each one's logits again.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def label_softmax(
     labels_at_once : int, optional
         Labels per block; None for `CELLS_AT_ONCE` logits.
     scored : Scored, optional
-        Of the same states and weights: of use where all labels are one block.
+        Made from the same states and weights; used if all labels are one block.
 
     Returns
     -------

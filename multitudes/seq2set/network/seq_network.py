@@ -137,7 +137,7 @@ class _Unrolling:
 
     Under autocast weights are cast once for all steps, and the steps then run without it: a
     captured graph may not depend on autocast's cache, and without that each step would cast all
-    weights anew.
+    weights again.
 
     Parameters
     ----------

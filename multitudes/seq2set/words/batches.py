@@ -19,7 +19,7 @@ LENGTHS_PER_DOUBLING = {"off": None, "on": 1, "graphs": 4}
 """How many lengths batches may have, by `NetworkConfig.compile`: graphs are quickly captured."""
 
 BATCHES_SORTED_TOGETHER = 16
-"""Texts are sorted by length within so many batches: little padding, and still random enough."""
+"""Texts are sorted by length within this many batches: little padding, still random enough."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ def word_batch(
 ) -> WordBatch:
     """Texts, longest first, as one padded batch on a device.
 
-    Its length is a multiple of `round_up_to`. With `per_doubling`, only so many of them are used
-    between a length and its double, so that code that is made anew for each sees few lengths.
+    Its length is a multiple of `round_up_to`. With `per_doubling`, only that many lengths are used
+    between a length and its double, so that code compiled for each length sees few of them.
     """
     lengths = rows.lengths
     longest = int(lengths.max()) if len(rows) else 0

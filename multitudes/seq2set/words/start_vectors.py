@@ -30,7 +30,7 @@ class StartVectors:
     Parameters
     ----------
     words : float32 array (n_ids, d)
-        Of the vocabulary's ids; padding is zero.
+        A row for each id of the vocabulary; padding is zero.
     labels : float32 array (n_labels, d)
     n_words_found : int
         Words of the vocabulary that the file knows.

@@ -110,7 +110,7 @@ class WordVocabulary:
 
 
 def split_words(texts: Sequence[str], *, lowercase: bool) -> Iterator[list[str]]:
-    """The words of each text, as `multitudes.features` tells words apart."""
+    """Yield the words of each text, split as `multitudes.features` splits them."""
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise not_a_text([text], i)

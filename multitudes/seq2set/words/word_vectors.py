@@ -131,7 +131,7 @@ def _header(line: bytes, path: Path) -> tuple[int, int] | None:
 
 
 def _is_binary(sample: bytes) -> bool:
-    """Whether these bytes are no text: control characters, or no UTF-8 up to the last character."""
+    """Whether bytes are binary: they hold control characters, or are not UTF-8."""
     if not _CONTROL.isdisjoint(sample):
         return True
     try:

@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 import torch
 
-from benchmarks.kernels_plain import REPLACEMENTS
+from benchmarks.kernels.plain import REPLACEMENTS
 from benchmarks.machine import describe
 from multitudes.deep.ops.switch import OPERATIONS, kernels
 

@@ -1,0 +1,1 @@
+"""What each kernel is worth: training speed with and without it."""

@@ -1,0 +1,179 @@
+"""Models of other packages: declared by entry points, found by name, stored and loaded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from multitudes.errors import ConfigError, StoreError
+from multitudes.models import ModelSpec, built_in_models, lookup, model_names, model_spec
+from multitudes.store.registry import class_of, kinds
+from multitudes.tagger import Tagger
+
+from .plugin import install
+
+TEXTS = ["red apple fruit", "green apple fruit", "leather belt", "conveyor belt machine"]
+LABELS = [["fruit"], ["fruit"], ["clothing"], ["machines"]]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """A folder into which a sound package was installed."""
+    return install(tmp_path_factory.mktemp("acme"))
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Entry points are read again, before and after."""
+    caches = (lookup._declared, lookup._loaded)
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
+    for module in [name for name in sys.modules if name.startswith("acme_")]:
+        del sys.modules[module]
+
+
+@pytest.fixture
+def installed(site, fresh, monkeypatch) -> Path:
+    """The sound package is on the path of this process."""
+    monkeypatch.syspath_prepend(str(site))
+    return site
+
+
+def run(site: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run ``python -m multitudes`` in a process that has the package."""
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.run(
+        [sys.executable, "-m", "multitudes", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("model", ["acme-words", "acme-reader"])
+def test_the_command_line_trains_saves_and_predicts_with_it(site, tmp_path, model):
+    lines = [{"text": t, "labels": row} for t, row in zip(TEXTS, LABELS, strict=True)]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    options = ("--model", model, "--set", "smoothing=0.0", "counting.power=2", "-o")
+    done = run(site, "train", tmp_path / "train.jsonl", *options, tmp_path / "m")
+    assert done.returncode == 0, done.stderr
+    assert f"{model}, as asked for" in done.stderr
+    done = run(site, "predict", tmp_path / "m", "--text", "a leather belt", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[0]["labels"][0]["label"] == "clothing"
+    done = run("", "predict", tmp_path / "m", "--text", "a leather belt")  # it is not installed
+    assert done.returncode == StoreError.exit_code
+    assert f"the model is of kind '{model}', which this version does not know" in done.stderr
+
+
+def test_the_command_line_lists_it_and_its_settings(site):
+    listed = run(site, "train", "--list-settings", "-m", "acme-words", "--json")
+    rows = {row["name"]: row for row in json.loads(listed.stdout)}
+    assert rows["counting.power"]["default"] == 1.0
+    assert rows["counting.power"]["help"] == "Power of a word's weight."
+    assert rows["smoothing"]["help"] == "Added to every weight."
+    assert "features.min_df" in rows
+    assert "of other packages: acme-reader, acme-words" in run(site, "train", "--help").stdout
+    unknown = run(site, "train", "data", "-o", "m", "-m", "acme-word")
+    assert unknown.returncode == ConfigError.exit_code
+    assert "there is no model 'acme-word': did you mean 'acme-words'?" in unknown.stderr
+
+
+def test_names_come_after_ours_and_import_nothing(installed):
+    assert model_names() == [*built_in_models(), "acme-reader", "acme-words"]
+    assert "acme_words" not in sys.modules
+    assert dict(lookup.summaries())["acme-words"] == "labels by the words they share"
+    assert "acme_words.model" not in sys.modules
+
+
+def test_a_tagger_takes_it_by_name_and_comes_back_from_disk(installed, tmp_path):
+    tagger = Tagger("acme-reader", settings={"smoothing": 0.0}).fit(TEXTS, LABELS)
+    assert tagger.features_ is None
+    assert tagger.model_.counting.power == 3.0
+    tagger.save(tmp_path / "m")
+    assert {"acme-words", "acme-reader"} <= set(kinds())
+    again = Tagger.load(tmp_path / "m")
+    assert again.predict(TEXTS) == tagger.predict(TEXTS)
+    with pytest.raises(ConfigError, match="CountingConfig.power must be > 0, got -1"):
+        Tagger("acme-reader", settings={"counting.power": -1}).fit(TEXTS, LABELS)
+
+
+BROKEN = "the package acme-broken declares the model 'acme-bad' as "
+
+
+@pytest.mark.parametrize(
+    ("home", "source", "message"),
+    [
+        ("acme_broken:SPEC", "import nowhere_to_be_found", r"\(ModuleNotFoundError: .*nowhere"),
+        ("acme_broken:SPEC", "1 / 0", r"cannot be imported \(ZeroDivisionError"),
+        ("acme_broken:SPEC", "", r"cannot be imported \(AttributeError"),
+        ("acme_broken:SPEC", "SPEC = 3", "whose type is int, not ModelSpec: upgrade or uninstall"),
+        (
+            "acme_broken:SPEC",
+            "from multitudes.models import ModelSpec\nSPEC = ModelSpec('other', '', 'a:b')",
+            "whose name is 'other': the two must be equal",
+        ),
+    ],
+)
+def test_a_broken_package_is_named(tmp_path, fresh, monkeypatch, home, source, message):
+    entries = {"acme-bad": home}
+    site = install(tmp_path, entries, name="acme-broken", files={"__init__.py": source})
+    monkeypatch.syspath_prepend(str(site))
+    with pytest.raises(ConfigError, match=f"{BROKEN}{home}.*{message}"):
+        Tagger("acme-bad").check()
+    assert dict(lookup.summaries())["acme-bad"].startswith(BROKEN)
+    Tagger("xr-linear").check()  # ours work as ever
+    with pytest.raises(StoreError, match=f"kind 'acme-kind'.*{BROKEN}"):
+        class_of("acme-kind")
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("'multitudes.encoder:Prime', reads='features'", "is declared to read features, and its"),
+        ("'acme_nowhere.model:Words'", "ModuleNotFoundError.*uninstall the package acme_nowhere"),
+        ("'acme_broken:Words'", "acme_broken:Words cannot be imported .AttributeError"),
+    ],
+)
+def test_a_model_that_cannot_be_made_is_named_too(tmp_path, fresh, monkeypatch, rest, message):
+    source = f"from multitudes.models import ModelSpec\nSPEC = ModelSpec('acme-bad', '', {rest})"
+    entries = {"acme-bad": "acme_broken:SPEC"}
+    site = install(tmp_path, entries, name="acme-broken", files={"__init__.py": source})
+    monkeypatch.syspath_prepend(str(site))
+    with pytest.raises(ConfigError, match=message):
+        Tagger("acme-bad").check()
+
+
+def test_a_name_of_ours_is_not_for_others(tmp_path, fresh, monkeypatch):
+    source = (
+        "from multitudes.models import ModelSpec\n"
+        "SPEC = ModelSpec('parabel', '', 'multitudes.linear:XRLinear')"
+    )
+    entries = {"parabel": "acme_thief:SPEC"}
+    site = install(tmp_path, entries, name="acme-thief", files={"__init__.py": source})
+    monkeypatch.syspath_prepend(str(site))
+    message = (
+        "the name of a model must be unique, and 'parabel' is declared by multitudes and the "
+        "package acme-thief: uninstall the package acme-thief"
+    )
+    with pytest.raises(ConfigError, match=message):
+        model_spec("parabel")
+    assert model_names() == list(built_in_models())
+    assert model_spec("xr-linear").name == "xr-linear"
+
+
+def test_settings_of_a_spec_are_those_of_the_estimator():
+    spec = ModelSpec("mine", "", "multitudes.linear:XRLinear", {"solver__cost": 2.0})
+    assert spec.make_model().solver.cost == 2.0
+    wrong = ModelSpec("mine", "", "multitudes.linear:XRLinear", {"solver__coast": 2.0})
+    with pytest.raises(ConfigError, match="SolverConfig has no setting 'coast'"):
+        wrong.make_model()
