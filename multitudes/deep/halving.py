@@ -1,8 +1,8 @@
 """Balanced clusters of vectors on their own device: all clusters of a level halved at once.
 
-The library's kernels for the CPU halve cluster after cluster. On a GPU it is the other way round:
+The library's kernels for the CPU halve cluster after cluster. On a GPU,
 every step below is one operation over all vectors, so that a few hundred thousand of them are
-clustered in a fraction of a second, beside the training that needs the clusters.
+clustered in a fraction of a second, during the training that needs the clusters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_ITERATIONS = 5
 def halve(
     vectors: Tensor, *, size: int, random_state: int, max_iterations: int = MAX_ITERATIONS
 ) -> tuple[Tensor, IntArray]:
-    """Cluster vectors by balanced spherical 2-means, again and again until none is too large.
+    """Cluster vectors by balanced spherical 2-means, repeated until no cluster is too large.
 
     Parameters
     ----------

@@ -10,18 +10,18 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 SECONDS_TO_NOTICE = 0.1
-"""How long a full queue may keep the thread from noticing that nobody wants its items."""
+"""How long a full queue may keep the thread from noticing that its items are not wanted."""
 
 
 class _End:
-    """Behind the last item: the error that ended the work, or None."""
+    """Follows the last item: the error that ended the work, or None."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 
 def prefetched(items: Iterable[Item], ahead: int) -> Iterator[Item]:
-    """The same items in the same order, up to `ahead` of them made before they are asked for.
+    """Yield the same items in the same order, up to `ahead` of them made in advance.
 
     An error raised while making an item is raised to the reader, after the items before it. A
     reader that stops early (``close``, or a ``break`` out of a for loop) ends the thread. With

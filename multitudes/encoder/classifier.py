@@ -28,16 +28,16 @@ class ClassifierConfig(Config):
 
     epochs: int = setting(10, "Passes over the training instances.", at_least=1)
     batch_size: int = setting(1024, "Instances per step.", at_least=1)
-    learning_rate: float = setting(2e-3, "Of Adam, falling to zero.", above=0)
+    learning_rate: float = setting(2e-3, "Learning rate of Adam, falling to zero.", above=0)
     margin: float = setting(
-        0.2, "By how much a positive is to be nearer than a negative.", at_least=0, at_most=2
+        0.2, "By how much a positive should be nearer than a negative.", at_least=0, at_most=2
     )
     positives: int = setting(5, "Labels drawn for each instance of a batch.", at_least=1)
     positive_weights: str = setting(
         UNIFORM, "How they are drawn.", choices=(UNIFORM, INVERSE_PROPENSITY)
     )
     negatives: int = setting(
-        50, "Nearest labels that an instance does not have, found anew each epoch.", at_least=1
+        50, "Nearest labels that an instance does not have, found again in each epoch.", at_least=1
     )
     softmax_weights: bool = setting(
         True, "Weigh the violating negatives by a softmax of their similarities."
@@ -53,7 +53,7 @@ def train_classifier(
     random_state: int = 0,
     device: torch.device | str = "cpu",
 ) -> FloatArray:
-    """One-vs-all vectors of all labels, started from their prototypes.
+    """Train one-vs-all vectors of all labels, started from their prototypes.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def train_classifier(
     config : ClassifierConfig, optional
     random_state : int
     device : device or str
-        Where the vectors, their two moments and the embeddings lie while training.
+        Where the vectors, their two moments and the embeddings are kept while training.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def train_classifier(
 
 
 def mine_negatives(inputs: Tensor, Y: Sparse, vectors: Tensor, count: int) -> Tensor:
-    """The nearest labels that each instance does not have, for all instances at once.
+    """Find the nearest labels that each instance does not have, for all instances at once.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def mine_negatives(inputs: Tensor, Y: Sparse, vectors: Tensor, count: int) -> Te
     Returns
     -------
     int64 tensor (n_instances, count)
-        On the device of `vectors`; -1 where there are fewer other labels.
+        On the device of `vectors`; -1 if there are fewer other labels.
     """
     index = PrototypeIndex(_unit_rows(vectors), IndexConfig(device=vectors.device.type))
     found = index.search(inputs, count, filter_pairs=np.stack(Y.nonzero(), axis=1))
@@ -142,11 +142,11 @@ def candidates(batch: Batch, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]
     Returns
     -------
     labels : int64 tensor (b, p + k)
-        Label ids, positives first; in an empty place the instance's first positive.
+        Label ids, positives first; the instance's first positive fills empty places.
     positives : int64 tensor (b, p)
         Columns of the positives; -1 for none.
     known : bool tensor (b, p + k)
-        True where a column is no negative.
+        True where a column is not a negative.
     """
     drawn = torch.from_numpy(batch.positives)  # (b, p)
     ids = torch.from_numpy(batch.labels)[drawn.clamp(min=0)]  # (b, p)

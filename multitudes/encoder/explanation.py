@@ -1,4 +1,4 @@
-"""Why a label: the training instances behind it, and the share of each source in its prototype."""
+"""Why a label was predicted: its nearest training instances, and the sources of its prototype."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class NearestInstances(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What speaks for a label.
+    """Why a text got a label: what each source contributes, and similar training instances.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def nearest_instances(
     *,
     top_k: int = 5,
 ) -> NearestInstances:
-    """The training instances of a label that are most like a query: what speaks for the label.
+    """Return the training instances of a label that are most like a query.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def nearest_instances(
     Y : CSR or CSC (n_instances, n_labels)
         CSC is searched without a pass over all labels.
     top_k : int
-        Fewer where the label has fewer instances; ties go to the smaller row.
+        How many, at most; ties go to the smaller row.
     """
     label = checked_label(label, Y.shape[1])
     top_k = checked_count(top_k, "top_k")
@@ -150,7 +150,7 @@ def _rows_of_label(Y: Sparse, label: int) -> IntArray:
 
 @dataclass(frozen=True)
 class KeptInstances:
-    """Embeddings of the training instances, and who has which label.
+    """Embeddings of the training instances, and the labels of each.
 
     Two bytes for each number: 100,000 instances of 384 dimensions take 77 MB.
 
@@ -205,11 +205,11 @@ def source_shares(
     present: Tensor | None = None,
     queries: Tensor | None = None,
 ) -> Tensor:
-    """How much of a similarity each source of a prototype brings in.
+    """Return how much of a similarity each source of a prototype contributes.
 
     The value of some sources is the similarity of the query to the prototype made of them alone,
     and zero for none. A source's share is what it adds to the others, averaged over all orders in
-    which the three can come in: its Shapley value. The shares add up to the similarity of the
+    which the three can be added: its Shapley value. The shares add up to the similarity of the
     query to the whole prototype. A share below zero: the source leads away from the query.
 
     Parameters

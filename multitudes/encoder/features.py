@@ -27,14 +27,14 @@ KIND = "encoder-features"
 class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Texts as embeddings of length 1, by an encoder that is not trained any further.
 
-    Beside TF-IDF, with `ConcatFeatures`, they give trees what words alone do not say.
+    Joined with TF-IDF by `ConcatFeatures`, they tell trees what words alone do not say.
 
     Parameters
     ----------
     encoder : str or path
         Folder of a saved model with one encoder inside (`Prime`, or a `Tagger` of it), folder or
         name of a sentence-transformers or transformers encoder, or "minilm". It is saved with the
-        features, so it is needed for fitting alone.
+        features, so it is only needed for fitting.
     max_length : int, optional
         Tokens kept of a text; None for as many as in the encoder's own training, and 32 for
         one that was not trained here.
@@ -61,7 +61,7 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
 
     def fit(self, data: Any, y: object = None) -> Self:
-        """Load the encoder; texts teach it nothing."""
+        """Load the encoder; nothing is learned from the texts."""
         as_texts(data)
         backbone = find_backbone(self.encoder, max_length=self.max_length)
         return self._set(backbone).to(self.device)
@@ -84,7 +84,7 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_names(self) -> list[str]:
-        """``encoder:0`` and so on: dimensions of an embedding have no names of their own."""
+        """``encoder:0`` and so on: dimensions of an embedding have no names."""
         self._check_fitted()
         return [f"encoder:{i}" for i in range(self.n_features_)]
 
@@ -110,7 +110,7 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """The features again, on the CPU."""
+        """Restore the features, on the CPU."""
         return cls(**state.config)._set(Backbone.from_state(state.parts["backbone"]))
 
     def _set(self, backbone: Backbone) -> Self:
@@ -123,7 +123,7 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def find_backbone(source: str | PathLike[str], *, max_length: int | None = None) -> Backbone:
-    """The encoder inside a saved model, or the one that a folder or name stands for."""
+    """Return the encoder inside a saved model, or the one that a folder or name stands for."""
     name = str(source)
     changes: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
     if name == "scratch":

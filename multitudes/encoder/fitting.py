@@ -42,7 +42,7 @@ DEEPEST = 100
 
 @dataclass(frozen=True)
 class PrimeConfig(Config):
-    """All settings that a training needs beside its backbone."""
+    """All settings of a training except those of its backbone."""
 
     prototypes: PrototypeConfig
     loss: LossConfig
@@ -52,7 +52,7 @@ class PrimeConfig(Config):
 
 @dataclass(frozen=True)
 class TrainingTexts:
-    """What is learned from: the texts of instances and labels as token ids, and who has which.
+    """Training data: the texts of instances and labels as token ids, and the labels of each.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class TrainingTexts:
     Y: Sparse
 
     def digest(self) -> str:
-        """A fingerprint: a resumed training must have the same texts and labels."""
+        """Return a fingerprint: a resumed training must have the same texts and labels."""
         arrays = [
             array for rows in (self.instances, self.labels) for array in (rows.ids, rows.offsets)
         ]
@@ -119,7 +119,7 @@ def fit_network(
 def identity(
     texts: TrainingTexts, backbone: Backbone, config: PrimeConfig, validate: Validation | None
 ) -> dict[str, Any]:
-    """What the result of a training depends on; one that is resumed must agree."""
+    """Return what the result of a training depends on; a resumed one must agree."""
     weights = (weight.detach().cpu().float().numpy() for weight in backbone.parameters())
     return {
         "data": texts.digest(),
@@ -136,7 +136,7 @@ def identity(
 def start_sampler(
     Y: Sparse, embeddings: FloatArray, device: torch.device, config: PrimeConfig
 ) -> BatchSampler:
-    """A sampler that knows the embeddings (n_instances, d) of all instances."""
+    """Return a sampler that knows the embeddings (n_instances, d) of all instances."""
     sampler = BatchSampler(
         Y, config.sampler, epochs=config.training.epochs, random_state=config.training.random_state
     )
@@ -148,7 +148,7 @@ def start_sampler(
 def start_network(
     texts: TrainingTexts, backbone: Backbone, config: PrimeConfig
 ) -> tuple[PrimeNetwork, FloatArray]:
-    """An untrained network on the backbone's device, and the embeddings (n_instances, d) it makes.
+    """Return an untrained network on the backbone's device, and its embeddings (n_instances, d).
 
     Centroids start as the mean of these; free vectors are shared by labels of similar text.
     """
@@ -186,7 +186,7 @@ def start_network(
 def text_mask(
     labels: TokenRows, backbone: Backbone, settings: PrototypeConfig
 ) -> torch.Tensor | None:
-    """Which labels (n_labels,) have a text; None where all have, or have nothing else."""
+    """Which labels (n_labels,) have a text; None if all have one, or have no other source."""
     mask = has_words(labels, backbone.tokenizer)
     if mask.all() or settings.sources == ("text",):
         return None
@@ -201,7 +201,7 @@ def draw(
     epoch: int,
     start: int,
 ) -> Iterator[StepInput]:
-    """The batches of an epoch from number `start` on, brought to the device in the background."""
+    """Draw the batches of an epoch from number `start` on, sent to the device in the background."""
     if epoch and not start:
         refresh_centroids(network, texts)
     backbone = network.backbone.config
@@ -221,7 +221,7 @@ def draw(
 
 
 def refresh_centroids(network: PrimeNetwork, texts: TrainingTexts) -> None:
-    """With exact centroids, set all to the mean of their instances as they are embedded now."""
+    """With exact centroids, set each to the mean of its instances' present embeddings."""
     if network.centroids is not None and network.prototypes.config.centroids == "exact":
         embeddings = embed(network.backbone, texts.instances, "Embedding instances")
         network.centroids.recompute(embeddings, texts.Y)
@@ -257,11 +257,11 @@ class Validation:
     labels: TokenRows
 
     def digest(self) -> str:
-        """A fingerprint: other instances may choose another epoch."""
+        """Return a fingerprint: other instances may choose another epoch."""
         return digest_of(self.instances.ids, self.instances.offsets, self.Y.indices, self.Y.indptr)
 
     def __call__(self, network: PrimeNetwork) -> dict[str, float]:
-        """The metrics now."""
+        """Return the metrics of a network."""
         prototypes, _ = label_prototypes(network, self.labels)
         queries = embed(network.backbone, self.instances, "Embedding validation texts")
         index = PrototypeIndex(prototypes, IndexConfig(kind="flat"))

@@ -29,7 +29,7 @@ ROUND_UP_TO = 256  # tokens of a batch on a GPU: fewer different sizes for its m
 
 @dataclass(frozen=True)
 class StepInput:
-    """A batch on its device: b instances and m labels, whose texts go through as one.
+    """A batch on its device: b instances and m labels, whose texts are encoded together.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ def put_on_device(
     max_length: int | None,
     random_state: int,
 ) -> StepInput:
-    """A batch with its texts, on its way to the device; the host does not wait for it.
+    """Send a batch with its texts to the device; the host does not wait for it.
 
-    What can be drawn before the step is drawn here, which a thread does beside training;
+    What can be drawn before the step is drawn here, in a thread that runs during training;
     `random_state` is the step's own.
     """
     rows = joined(instance_tokens.take(batch.instances), label_tokens.take(batch.labels))
@@ -102,7 +102,7 @@ def put_on_device(
 def _moved(arrays: Sequence[IntArray], device: torch.device) -> list[Tensor]:
     """Arrays on a device as int64 tensors, in one copy."""
     together = torch.from_numpy(np.concatenate([array.ravel() for array in arrays]))
-    if device.type == "cuda":  # pinned memory lets the copy run beside the device's work
+    if device.type == "cuda":  # pinned memory lets the copy overlap with the device's work
         together = together.pin_memory()
     parts = torch.split(together.to(device, non_blocking=True), [a.size for a in arrays])
     return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
@@ -112,9 +112,9 @@ class Sources(NamedTuple):
     """What the prototypes of m labels are made of, as `PrototypeNetwork` takes it."""
 
     text: Tensor  # (m, d)
-    centroid: Tensor | None  # (m, d); None where prototypes have no such source
+    centroid: Tensor | None  # (m, d); None if prototypes do not use it
     free: Tensor | None  # (m, d); likewise
-    present: Tensor | None  # bool (m, 3), which label has which; None: all of them all
+    present: Tensor | None  # bool (m, 3), which label has which; None: every label has all
 
 
 class PrimeNetwork(nn.Module):
@@ -125,7 +125,7 @@ class PrimeNetwork(nn.Module):
     backbone : Backbone
     prototypes : PrototypeNetwork
     centroids : Centroids, optional
-        Where prototypes have that source.
+        If prototypes use them.
     free_vectors : FreeVectors, optional
         Likewise.
     has_text : bool tensor (n_labels,), optional
@@ -161,7 +161,7 @@ class PrimeNetwork(nn.Module):
         sources = self._without_leaks(self.sources_of(batch.labels, texts), batch)
         prototypes: Tensor = self.prototypes(*sources)  # (m, d)
         if self.has_text is not None:
-            # Nothing is to be learned from the embedding of no text, which many labels may share.
+            # Nothing can be learned from the embedding of an empty text, which many may share.
             texts = torch.where(self.has_text[batch.labels].unsqueeze(1), texts, prototypes)
         known = known_pairs(
             batch.known_rows, batch.known_columns, shape=(len(batch.instances), len(batch.labels))
@@ -173,7 +173,7 @@ class PrimeNetwork(nn.Module):
         return terms, instances.detach()
 
     def _without_leaks(self, sources: Sources, batch: StepInput) -> Sources:
-        """Sources of a training step, less centroids that are nothing but the batch's instances."""
+        """Sources of a step without the centroids that consist only of the batch's instances."""
         settings = self.prototypes.config
         if self.centroids is None or sources.present is None or settings.centroid_leak == "keep":
             return sources
@@ -183,14 +183,14 @@ class PrimeNetwork(nn.Module):
         return sources._replace(present=present)
 
     def prototypes_of(self, labels: Tensor, texts: Tensor) -> Tensor:
-        """Prototypes (m, d) of labels (m,) that training knows, given their text embeddings."""
+        """Prototypes (m, d) of labels (m,) seen in training, given their text embeddings."""
         prototypes: Tensor = self.prototypes(*self.sources_of(labels, texts))
         return prototypes
 
     def sources_of(self, labels: Tensor, texts: Tensor) -> Sources:
-        """What makes the prototypes of labels (m,) that training knows."""
+        """Return the sources of the prototypes of labels (m,) seen in training."""
         centroid = free = None
-        columns: dict[str, Tensor] = {}  # of the mask, where not everyone has the source
+        columns: dict[str, Tensor] = {}  # of the mask, for sources that some labels lack
         if self.has_text is not None:
             columns["text"] = self.has_text[labels]  # (m,)
         if self.centroids is not None:
@@ -235,7 +235,7 @@ class PrimeNetwork(nn.Module):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """The network again, on the CPU, ready to predict."""
+        """Restore the network, on the CPU, ready to predict."""
         backbone = Backbone.from_state(state.parts["backbone"])
         arrays = state.arrays
         settings = PrototypeConfig.from_dict(state.config["prototypes"])
@@ -262,7 +262,7 @@ class PrimeNetwork(nn.Module):
 
 
 def new_sources(texts: Tensor, centroids: Tensor, has_text: Tensor | None = None) -> Sources:
-    """What makes the prototypes of labels that training never saw; none has a free vector.
+    """Return the sources of labels that training never saw; none has a free vector.
 
     Parameters
     ----------

@@ -35,12 +35,12 @@ class NewLabels:
     centroids: FloatArray
 
     def prototypes(self, network: PrimeNetwork) -> FloatArray:
-        """Prototypes (m, d); a label of which nothing is known is an error."""
+        """Return prototypes (m, d); a label of which nothing is known is an error."""
         backbone = network.backbone
         has_text = has_words(self.rows, backbone.tokenizer)
         _check_sources(network, has_text, self.centroids)
         if network.prototypes.config.sources == ("text",):
-            has_text[:] = True  # what an empty text means to a plain text encoder
+            has_text[:] = True  # a plain text encoder embeds an empty text
         texts = torch.from_numpy(embed(backbone, self.rows, "Embedding labels"))
         network.eval()
         vectors = network.new_prototypes(
@@ -91,7 +91,7 @@ def _all_of(examples: Sequence[Texts]) -> Texts:
 def _check_sources(
     network: PrimeNetwork, has_text: npt.NDArray[np.bool_], centroids: FloatArray
 ) -> None:
-    """Refuse examples that the network cannot use, and labels it has nothing to make of."""
+    """Refuse examples that the network cannot use, and labels without any source."""
     config = network.prototypes.config
     has_example = centroids.any(axis=1)
     if has_example.any() and not config.uses("centroid"):
@@ -104,6 +104,6 @@ def _check_sources(
         label = int(np.flatnonzero(nothing)[0])
         missing = "no word in its text and no examples" if config.uses("text") else "no examples"
         raise DataError(
-            f"label {label} of the {len(nothing):,} to be added has {missing}: there is nothing "
-            "to make its prototype of"
+            f"label {label} of the {len(nothing):,} to be added has {missing}: its "
+            "prototype needs one of them"
         )

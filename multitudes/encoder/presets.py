@@ -7,7 +7,7 @@ from multitudes.errors import ConfigError, suggestion
 from multitudes.models.encoder import MODELS
 
 PRESETS = {spec.name: spec for spec in MODELS}
-"""What each preset is, and its settings of `Prime`, by name."""
+"""The presets of `Prime` by name, each with a summary and the settings that it changes."""
 
 
 def prime_preset(name: str) -> Prime:

@@ -1,4 +1,4 @@
-"""Prime: a text encoder and a prototype of each label; the nearest prototypes are the labels."""
+"""Prime: a text encoder and a prototype for each label; the nearest labels are predicted."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Prime(Estimator):
     reads_texts: ClassVar[bool] = True
     needs_label_texts: ClassVar[bool] = True
     trains_in_epochs: ClassVar[bool] = True
-    fitted_attribute: ClassVar[str] = "index_"
+    fitted_attribute: ClassVar[str | None] = "index_"
 
     _precision: str | None = None  # set by `to`, instead of `precision`
 
@@ -215,7 +215,7 @@ class Prime(Estimator):
         return Validation(rows, Y, texts.labels)
 
     def _finish(self, network: PrimeNetwork, texts: TrainingTexts) -> None:
-        """Label vectors and their index, from a trained network."""
+        """Set the label vectors and their index, from a trained network."""
         self.network_ = network
         self.label_rows_ = texts.labels
         self.added_centroids_ = np.zeros((0, network.backbone.dim), np.float32)
@@ -241,17 +241,17 @@ class Prime(Estimator):
 
     @property
     def label_vectors_(self) -> FloatArray:
-        """What instances are compared with (n_labels, d): prototypes, or the classifier's."""
+        """Vectors (n_labels, d) that texts are compared with: prototypes, or the classifier's."""
         self._check_fitted()
         return self.index_.vectors
 
     @property
     def n_labels_(self) -> int:
-        """Labels that can be predicted, added ones included."""
+        """Number of labels that can be predicted, including added ones."""
         return len(self.label_vectors_)
 
     def embed(self, X: Texts) -> FloatArray:
-        """Embeddings (n, d) of texts, of unit length."""
+        """Return embeddings (n, d) of texts, of unit length."""
         self._check_fitted()
         backbone = self.network_.backbone
         precision = self._precision or self.precision
@@ -263,7 +263,7 @@ class Prime(Estimator):
     def predict(
         self, X: Texts, *, top_k: int = 5, filter_pairs: npt.ArrayLike | None = None
     ) -> Predictions:
-        """The `top_k` nearest labels of each text; scores are cosines.
+        """Return the `top_k` nearest labels of each text; scores are cosines.
 
         `filter_pairs` (n_pairs, 2) are (row, label) pairs to leave out, for texts that are labels
         themselves.
@@ -285,7 +285,7 @@ class Prime(Estimator):
         return self
 
     def explain(self, text: str | None, label: int, *, top_k: int = 5) -> Explanation:
-        """Return what speaks for a label.
+        """Explain the score of a label for a text.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ class Prime(Estimator):
         return Explanation(label, float(query @ vector), named, nearest)
 
     def _sources(self, label: int) -> Sources:
-        """What the prototype of a label is made of, one row each."""
+        """Return the sources of a label's prototype, one row each."""
         backbone, row = self.network_.backbone, self.label_rows_.take(np.array([label]))
         texts = torch.from_numpy(embed(backbone, row, "Embedding labels")).to(backbone.device)
         n_trained = self.n_labels_ - len(self.added_centroids_)
@@ -336,9 +336,9 @@ class Prime(Estimator):
         Parameters
         ----------
         label_texts : sequence of str, or TokenRows
-            Their texts. Their ids follow those of the labels that are there.
+            Their texts. Their ids follow those of the existing labels.
         examples : sequence of lists of str, or of TokenRows, optional
-            A few texts that have the label, for each; an empty list for none.
+            For each label a few texts that have it; an empty list for none.
         """
         self._check_fitted()
         backbone = self.network_.backbone
@@ -373,7 +373,7 @@ class Prime(Estimator):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """The model again, on the CPU; its index is of the kind it was."""
+        """Restore the model, on the CPU; its index is of the kind it was."""
         model, arrays = cls(), state.arrays
         for name, value in state.config.items():
             default = getattr(model, name, None)

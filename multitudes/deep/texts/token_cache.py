@@ -23,12 +23,12 @@ _VERSION = "tokens-1"  # part of the fingerprint: a change of the way texts are 
 def token_cache(
     folder: str | os.PathLike[str], texts: Sequence[str], tokenizer: Any, max_length: int
 ) -> Tokenized:
-    """Token ids of texts: from the folder if they are there, else made and left there.
+    """Return token ids of texts: from the folder if they are there, else made and kept there.
 
     Parameters
     ----------
     folder : path
-        Made where it is absent. One file in it belongs to one tokenizer, one `max_length` and one
+        Created if needed. One file in it belongs to one tokenizer, one `max_length` and one
         sequence of texts, and is named after their fingerprint; anything else makes a new file.
     texts : sequence of str
     tokenizer : transformers.PreTrainedTokenizerFast
@@ -55,7 +55,7 @@ def fingerprint(texts: Sequence[str], tokenizer: Any, max_length: int) -> str:
     """32 hex digits that change with any text, with the tokenizer and with the limit."""
     digest = hashlib.blake2b(digest_size=16)
     backend = tokenizer.backend_tokenizer
-    # Limits and padding are set before each use, so they are no part of the tokenizer's identity.
+    # Limits and padding are set before each use, so they are not part of the tokenizer's identity.
     state = type(backend).from_str(backend.to_str())
     state.no_truncation()
     state.no_padding()
@@ -72,7 +72,7 @@ def fingerprint(texts: Sequence[str], tokenizer: Any, max_length: int) -> str:
 
 
 def _write(path: Path, tokenized: Tokenized) -> None:
-    """Write under another name first: whoever looks finds the whole file or none."""
+    """Write under another name first: readers find the whole file or none."""
     rows = tokenized.rows
     counts = np.array([tokenized.n_empty, tokenized.n_cut], np.int64)
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
@@ -90,7 +90,7 @@ def _write(path: Path, tokenized: Tokenized) -> None:
 
 
 def _read(path: Path, n_texts: int, tokenizer: Any) -> Tokenized | None:
-    """What an earlier run left; None where it is absent or damaged, and then made again."""
+    """Read what an earlier run left; None if it is absent or damaged, and then made again."""
     try:
         arrays = map_arrays(path)
         ids, offsets, (n_empty, n_cut) = arrays["ids"], arrays["offsets"], arrays["counts"]

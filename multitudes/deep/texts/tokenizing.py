@@ -79,7 +79,7 @@ def tokenize(texts: Sequence[str], tokenizer: Any, *, max_length: int) -> Tokeni
 
 
 def has_words(rows: TokenRows, tokenizer: Any) -> npt.NDArray[np.bool_]:
-    """Which texts (n_texts,) have a token of their own beside the special ones."""
+    """Which texts (n_texts,) have a token of their own besides the special ones."""
     n_special: int = tokenizer.backend_tokenizer.num_special_tokens_to_add(is_pair=False)
     return np.asarray(rows.lengths > n_special)
 
@@ -104,7 +104,7 @@ def _cut_at(backend: Any, max_length: int) -> None:
 
 
 def _encode(backend: Any, chunk: Sequence[str], first: int, max_length: int) -> list[Any]:
-    """One encoding per text; a long text is tried by its beginning, and read whole if need be."""
+    """One encoding per text; of a long text the beginning is tried first, and often enough."""
     if not all(isinstance(text, str) for text in chunk):
         raise not_a_text(chunk, first)
     limit = CHARACTERS_PER_TOKEN * max_length
@@ -134,6 +134,6 @@ def _encode_whole(backend: Any, texts: Sequence[str]) -> list[Any]:
     try:
         return list(backend.encode_batch_fast(texts))
     except TypeError:
-        # A lone surrogate is no character at all; "?" keeps its neighbors apart.
+        # A lone surrogate is not a character; "?" keeps its neighbors apart.
         sound = [text.encode("utf-8", "replace").decode() for text in texts]
         return list(backend.encode_batch_fast(sound))

@@ -89,7 +89,7 @@ class PackedTokens:
         return int(self.offsets.shape[0]) - 1
 
     def padded(self, pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """(n_texts, max_length) ids and their 0/1 mask, for models that know no packed input."""
+        """Return (n_texts, max_length) ids and their 0/1 mask, for models without packed input."""
         real = self.texts < len(self)  # (n_tokens,)
         shape = (len(self), self.max_length)
         ids = torch.full(shape, pad_id, dtype=torch.int64, device=self.ids.device)
@@ -125,7 +125,7 @@ def pack(
     tiles = np.searchsorted(TILES, lengths)  # (n_texts,); beyond the last: in no tile
     ends = np.concatenate([rows.offsets, np.argsort(tiles, kind="stable")]).astype(np.int32)
     texts = torch.from_numpy(ends)
-    if on_gpu:  # pinned memory lets the copy run beside the device's work
+    if on_gpu:  # pinned memory lets the copy overlap with the device's work
         tensor, texts = tensor.pin_memory(), texts.pin_memory()
     tensor = tensor.to(device, non_blocking=True)
     texts = texts.to(device, non_blocking=True)

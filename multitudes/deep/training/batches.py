@@ -1,4 +1,4 @@
-"""The batches of an epoch, dealt out to processes and gathered into optimizer steps."""
+"""The batches of an epoch, dealt out to processes and grouped into optimizer steps."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def windows(
 ) -> Iterator[list[B]]:
     """One process's batches of an epoch, `size` at a time; the last window may be smaller.
 
-    Processes take turns: of every `n_processes` batches each gets one. Where the last turn would
-    not go round, it is left out, so that all make the same number of steps.
+    Processes take turns: of every `n_processes` batches each gets one. A last, incomplete turn is
+    left out, so that all make the same number of steps.
     """
     drawn = iter(batches.draw(epoch, start))
     try:

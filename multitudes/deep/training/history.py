@@ -28,12 +28,12 @@ class EpochRecord:
     terms : dict of float
         Loss terms, each the mean over the batches.
     metrics : dict of float
-        What validation gave; empty where there was none.
+        Metrics of the validation; empty if there was none.
     seconds : float
         Time of training, without validation and checkpoints.
     instances_per_second : float
     learning_rate : float
-        Of the last step.
+        Learning rate of the last step.
     """
 
     epoch: int
@@ -92,7 +92,7 @@ class History:
         return max(self.validated, key=self.value, default=None)
 
     def is_stale(self, patience: int | None) -> bool:
-        """Whether the last `patience` validations were none of them the best."""
+        """Whether none of the last `patience` validations was the best."""
         validated, best = self.validated, self.best
         if patience is None or best is None:
             return False

@@ -45,7 +45,7 @@ def train(
     batches : Batches
     step : function of a batch -> dict of () tensors
         The loss terms of a batch, computed with `model`. The term "loss" is what is minimized;
-        the others are shown beside it. It must not read values back from the device.
+        the others are shown with it. It must not read values back from the device.
     config : TrainingConfig
     validate : function -> dict of float, optional
         Metrics, higher being better, with the model in evaluation mode and no gradients. Called

@@ -86,7 +86,7 @@ def random_states() -> dict[str, Any]:
 
 
 def restore_random_states(states: Mapping[str, Any]) -> None:
-    """Put `random_states` back; a GPU's state is left out where there is no GPU."""
+    """Put `random_states` back; a GPU's state is ignored without a GPU."""
     python, legacy = states["python"], states["numpy"]
     words = tuple(int(word) for word in python["words"])
     random.setstate((python["version"], words, python["next_gauss"]))

@@ -200,7 +200,7 @@ def _diverged(
     terms = ", ".join(f"{name} = {value}" for name, value in bad.items())
     kept = ""
     if checkpoint is not None:
-        kept = f"; the weights as they are now lie in {checkpoint.path / DIVERGED}"
+        kept = f"; the weights as they are now are in {checkpoint.path / DIVERGED}"
         if checkpoint.exists():
             kept += f", the last good ones in {checkpoint.path / CURRENT}"
     advice = [f"a learning_rate below {run.config.learning_rate:g}"]

@@ -32,7 +32,7 @@ class PredictionEncoder:
     backbone : Backbone
         Must not be trained on: on a CPU, bf16 makes a copy of its weights once.
     precision : "auto", "float32" or "bf16"
-        Number format to compute in; auto is bf16 where the processor has it. It moves an embedding
+        Number format to compute in; auto is bf16 if the processor has it. It moves an embedding
         by about 0.01; the weights that are saved stay float32.
     """
 

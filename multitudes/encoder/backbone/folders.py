@@ -54,7 +54,7 @@ def read_encoder(folder: Path) -> tuple[Any, Any, str | None]:
 
 
 def _layout(folder: Path) -> tuple[Path, str | None]:
-    """Where the transformer lies in the folder, and the folder's pooling."""
+    """Where the transformer is in the folder, and the folder's pooling."""
     if not (folder / "modules.json").is_file():
         return folder, None
     listed = _json(folder / "modules.json")
@@ -155,7 +155,7 @@ def write_encoder(
 
 
 def _write_tokenizer(tokenizer: Any, folder: Path) -> None:
-    """The tokenizer without the limit of its last use, which is no part of it."""
+    """Write the tokenizer without the limit of its last use, which is not part of it."""
     backend = tokenizer.backend_tokenizer
     limit = backend.truncation
     backend.no_truncation()
@@ -172,7 +172,7 @@ def _write_json(path: Path, content: Any) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the progress bars and reports that transformers prints."""
+    """Suppress the progress bars and reports that transformers prints."""
     from transformers.utils import logging
 
     theirs: Any = logging  # has no types

@@ -1,4 +1,4 @@
-"""load_backbone: the encoder that the settings name, from a folder, a package, a hub or nothing."""
+"""load_backbone: the encoder that the settings name, from a folder, package or hub, or new."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAD_SIZE = 32  # of the scratch encoder
 def load_backbone(
     config: BackboneConfig, *, texts: Iterable[str] | None = None, random_state: int = 0
 ) -> Backbone:
-    """The encoder that `config.name` stands for, on the CPU, in float32.
+    """Load the encoder that `config.name` stands for, on the CPU, in float32.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def load_backbone(
     Raises
     ------
     ConfigError
-        If there is no such encoder here and it cannot be fetched, or it is of another kind.
+        If the encoder is not found here and cannot be fetched, or is of another kind.
     MissingExtraError
         If a package is not installed; the message is the line that installs it.
     """
@@ -127,7 +127,7 @@ def _chosen_pooling(config: BackboneConfig, of_folder: str | None) -> Any:
 
 
 def check_lengths(config: BackboneConfig, model: object, tokenizer: object) -> None:
-    """Refuse a length beyond the positions that the encoder has learned."""
+    """Refuse a length beyond the positions that the encoder supports."""
     positions = getattr(getattr(model, "config", None), "max_position_embeddings", None)
     limits = [n for n in (positions, getattr(tokenizer, "model_max_length", None)) if n]
     for setting in ("max_length", "label_max_length"):

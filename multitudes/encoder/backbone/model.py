@@ -50,7 +50,7 @@ class BackboneConfig(Config):
     pooling: Literal["auto", "mean", "cls"] = setting(
         "auto",
         "How tokens become one embedding: their mean, the first one, or what the encoder's own "
-        "folder says (mean where it says nothing).",
+        "folder says (if nothing, the mean).",
     )
     attention: Literal["auto", "packed", "padded"] = setting(
         "auto",
@@ -112,7 +112,7 @@ class Backbone(nn.Module):
             return
         if not supports_packed(self.model):
             raise ConfigError(
-                f"attention='packed' knows no {type(self.model).__name__}, only plain BERT: "
+                f"attention='packed' supports plain BERT only, got {type(self.model).__name__}: "
                 "use 'auto' or 'padded'"
             )
         if self.config.gradient_checkpointing:
@@ -150,7 +150,7 @@ class Backbone(nn.Module):
         return pooled(states, tokens, self.config.pooling)  # states: (n_tokens, d)
 
     def _padded_states(self, tokens: PackedTokens) -> torch.Tensor:
-        """Token states (n_tokens, d) by way of the padded batch; those of filling mean nothing."""
+        """Token states (n_tokens, d) of the padded batch; those of filling mean nothing."""
         ids, mask = tokens.padded(self.tokenizer.pad_token_id)  # (n_texts, max_length) each
         states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
         texts = tokens.texts.clamp(max=len(tokens) - 1)  # (n_tokens,)

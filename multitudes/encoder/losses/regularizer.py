@@ -61,6 +61,6 @@ def compare_spaces(prototypes: Triplets, texts: Triplets, *, margin: float) -> T
 
 
 def _mean_of_nonzero(values: Tensor, present: Tensor) -> Tensor:
-    """Mean of the positive values among those present; 0 where there are none."""
+    """Mean of the positive values among those present; 0 if there are none."""
     kept = torch.where(present, values, 0.0)
     return kept.sum() / (kept > 0).sum().clamp(min=1)

@@ -31,7 +31,7 @@ class FreeVectors(nn.Module):
     dim : int
         Length of the vectors, d.
     random_state : int
-        Of the initial values, Xavier uniform.
+        Seed of the initial values, Xavier uniform.
 
     Notes
     -----

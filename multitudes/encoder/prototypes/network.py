@@ -48,13 +48,13 @@ class PrototypeConfig(Config):
     )
     centroids: str = setting(
         "momentum",
-        "Centroids follow each batch by momentum, or are computed anew from all instances "
+        "Centroids follow each batch by momentum, or are recomputed from all instances "
         "after each epoch.",
         choices=("momentum", "exact"),
     )
     centroid_leak: str = setting(
         "keep",
-        "Centroids whose instances are all in the batch tell the answer: keep them in the step, "
+        "Centroids whose instances are all in the batch give the answer away: keep them, "
         "or drop them, which takes the only instance of a label out of its prototype in training.",
         choices=("keep", "drop"),
     )
@@ -93,7 +93,7 @@ class PrototypeConfig(Config):
             )
 
     def uses(self, source: str) -> bool:
-        """Whether prototypes have this source; without centroids none need be kept up to date."""
+        """Whether prototypes have this source."""
         return source in self.sources
 
 
@@ -138,8 +138,8 @@ class PrototypeNetwork(nn.Module):
         text, centroid, free : float tensors (m, d)
             The sources; one that the configuration leaves out may be None and is not read.
         present : bool tensor (m, 3), optional
-            Which label has which source, in the order of `SOURCES`; all by default. What stands in
-            the place of an absent source does not matter.
+            Which label has which source, in the order of `SOURCES`; all by default. The values
+            of an absent source do not matter.
 
         Returns
         -------
@@ -176,7 +176,7 @@ class PrototypeNetwork(nn.Module):
 
 
 def drop_sources(present: Tensor, rate: float) -> Tensor:
-    """Take sources from some labels, as if they had not been seen in training.
+    """Drop sources of some labels, as if they had not been seen in training.
 
     A label is drawn with probability `rate`. It loses its free vector, and half of those drawn lose
     their centroid too: text alone (a new label) and text with a centroid (a new label with a few
@@ -225,7 +225,7 @@ class TokenMixer(nn.Module):
         nn.init.zeros_(self.attention_output.bias)
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """Tokens (m, t, d) to (m, t, d); nobody looks at those with `mask` (m, t, 1) False."""
+        """Tokens (m, t, d) to (m, t, d); those with `mask` (m, t, 1) False are ignored."""
         mixed = self._drop(self._attend(tokens, mask))  # (m, t, d)
         tokens = self.attention_norm(tokens + mixed)  # (m, t, d)
         hidden = self._drop(functional.gelu(self.feed_forward_in(tokens)))  # (m, t, feed_forward)

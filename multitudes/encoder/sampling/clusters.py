@@ -31,7 +31,7 @@ class ClusterSchedule:
 
     There, batches are random before epoch 10; from then on instances are clustered every 5 epochs,
     and the cluster size, 4 at first, doubles at epochs 10, 25, 50, 75, 100, 125, 150 and 200. The
-    larger the clusters, the more of a batch is alike, and the harder its negatives.
+    larger the clusters, the more similar the instances of a batch, and the harder its negatives.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class ClusterSchedule:
             raise ConfigError(f"epochs must be >= 1, got {self.epochs}")
 
     def size(self, epoch: int) -> int:
-        """Instances per cluster in an epoch; 0 where the order is random."""
+        """Instances per cluster in an epoch; 0 if the order is random."""
         if not self.enabled or self._before(epoch, FIRST_CLUSTERING):
             return 0
         doublings = sum(not self._before(epoch, step) for step in DOUBLINGS)
@@ -84,7 +84,9 @@ class ClusterSchedule:
 
 
 class KeptEmbeddings:
-    """The latest embedding of each instance, float16 (n_instances, d); zero before the first.
+    """The latest embedding of each instance, float16 (n_instances, d), kept for the clustering.
+
+    Zero before the first.
 
     Nothing here makes the device wait: writing is one kernel, and a snapshot is a copy on the
     device that a background thread works with.
@@ -99,7 +101,7 @@ class KeptEmbeddings:
         """Keep the embeddings (b, d) of distinct instances (b,), both on one device."""
         if self.values is None or self.values.device != embeddings.device:
             self.values = self._moved_to(embeddings)
-        # A step that went wrong is for training to notice, not for the clustering beside it.
+        # A step that went wrong is for training to notice, not for the clustering.
         finite = embeddings.detach().to(torch.float16).nan_to_num()
         self.values.index_copy_(0, instances, finite)
 
@@ -164,13 +166,13 @@ def cluster_instances(
     random_state: int,
     n_jobs: int | None = None,
 ) -> Clusters:
-    """Cluster instances by balanced spherical 2-means, again and again until few are left.
+    """Cluster instances by balanced spherical 2-means, repeated until clusters are small.
 
     Parameters
     ----------
     embeddings : float tensor (n_all, d)
-        Of every row of the training set; a zero row fills whatever cluster has room. On a GPU they
-        are clustered there.
+        One for every row of the training set; a zero row fills whatever cluster has room. On a
+        GPU they are clustered there.
     instances : int64 array (n,)
         The rows to cluster.
     size : int
@@ -179,7 +181,7 @@ def cluster_instances(
     random_state : int
         Same seed, same clusters, whatever the number of threads.
     n_jobs : int, optional
-        By default all cores but two, which are left to training; unused on a GPU.
+        Defaults to all cores but two, which are left to training; unused on a GPU.
     """
     if embeddings.device.type != "cpu":
         rows = torch.from_numpy(instances).to(embeddings.device)
@@ -198,7 +200,7 @@ def cluster_instances(
 
 
 class BackgroundClustering:
-    """A clustering under way in a thread of its own, for a given epoch.
+    """A clustering that runs in a thread of its own, for a given epoch.
 
     Parameters
     ----------

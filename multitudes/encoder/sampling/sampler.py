@@ -42,7 +42,7 @@ class SamplerConfig(Config):
     positive_weights: str = setting(
         INVERSE_PROPENSITY,
         "Draw positives in proportion to their inverse propensity, which favors rare labels, or "
-        "all alike.",
+        "uniformly.",
         choices=(INVERSE_PROPENSITY, UNIFORM),
     )
     propensity: str = setting("default", "Data set whose propensity constants apply.")
@@ -58,12 +58,12 @@ class SamplerConfig(Config):
     snapshot_at: float = setting(
         0.5,
         "Part of the epoch before a clustering's first use after which embeddings are copied for "
-        "it: later means fresher embeddings and less time to cluster beside training.",
+        "it: later means fresher embeddings and less time for the clustering.",
         at_least=0,
         at_most=1,
     )
     cluster_threads: int | None = setting(
-        None, "Threads that cluster beside training; None: all cores but two.", at_least=1
+        None, "Threads that cluster during training; None: all cores but two.", at_least=1
     )
     fixed_n_labels: bool = setting(
         False,
@@ -71,7 +71,7 @@ class SamplerConfig(Config):
         "compiled models see one shape; they are further negatives.",
     )
     keep_last: bool = setting(False, "Keep the last, smaller batch of an epoch.")
-    prefetch: int = setting(4, "Batches made ahead in a background thread; 0: none.", at_least=0)
+    prefetch: int = setting(4, "Batches made ahead by a background thread; 0: none.", at_least=0)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class BatchSampler:
 
     Every instance with a label comes up once an epoch, in random order or, later in training, in
     clusters of similar instances (NGAME): in-batch negatives are then hard ones. A clustering for
-    epoch e starts at a fixed step of epoch e - 1, from the embeddings of that moment, runs beside
+    epoch e starts at a fixed step of epoch e - 1, from the embeddings of that moment, runs during
     training, and is waited for at the start of epoch e: results do not depend on its speed.
 
     Parameters
@@ -200,7 +200,7 @@ class BatchSampler:
         return Batch(instances, labels, positives, rows, columns)
 
     def _filled_up(self, labels: IntArray, size: int, rng: np.random.Generator) -> IntArray:
-        """`size` labels, or all that occur in training: random others beside the given ones.
+        """`size` labels, or all that occur in training: the given ones and random others.
 
         Labels that no training instance has are never taken: a label that only ever is a negative
         would be pushed away from every text.
@@ -253,7 +253,7 @@ class BatchSampler:
         )
 
     def _clusters_for(self, epoch: int, start_step: int) -> Clusters | None:
-        """The clusters of an epoch, waited for where they are under way; None: random order."""
+        """Return the clusters of an epoch, waiting for them if necessary; None: random order."""
         if not self.schedule.size(epoch):
             return None
         due = max(e for e in range(epoch + 1) if self.schedule.reclusters(e))
@@ -265,8 +265,8 @@ class BatchSampler:
             self._pending = None
         if self._clusters_epoch != due:
             raise ConfigError(
-                f"epoch {epoch} needs the clusters that are made during epoch {due - 1}, and there "
-                "are none: call remember(instances, embeddings) after every step, resume with "
+                f"epoch {epoch} needs the clusters that are made during epoch {due - 1}, which "
+                "do not exist: call remember(instances, embeddings) after every step, resume with "
                 "load_state_dict, or set clustered=False"
             )
         return self._clusters
@@ -274,7 +274,7 @@ class BatchSampler:
     # ------------------------------------------------------------------ state
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a resumed training needs; a clustering under way is waited for."""
+        """Return all that a resumed training needs; waits for a running clustering."""
         state: dict[str, Any] = {"random_state": self.random_state, "n_instances": self.n_instances}
         if self._kept.values is not None:
             state["embeddings"] = self._kept.values
@@ -285,7 +285,7 @@ class BatchSampler:
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of the same training; then ask for ``epoch(epoch, start_step)``."""
+        """Resume from a state of the same training; then ask for ``epoch(epoch, start_step)``."""
         for name in ("random_state", "n_instances"):
             if int(state[name]) != getattr(self, name):
                 raise DataError(

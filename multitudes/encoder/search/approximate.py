@@ -32,13 +32,13 @@ class IndexConfig(Config):
 
     kind: str = setting(
         AUTO,
-        "flat compares with every label; hnsw and ivf-pq look at some, need faiss, and miss a few; "
-        "auto goes by the number of labels, and is flat wherever there is a GPU.",
+        "flat compares with every label; hnsw and ivf-pq compare with some, need faiss, and "
+        "miss a few; auto decides by the number of labels, and is always flat on a GPU.",
         choices=(AUTO, FLAT, HNSW, IVF_PQ),
     )
     device: str = setting(
         AUTO,
-        "Where flat search runs; auto: on a GPU where there is one.",
+        "Where flat search runs; auto: on a GPU if there is one.",
         choices=(AUTO, "cpu", "cuda"),
     )
     flat_up_to: int = setting(400_000, "Labels up to which auto is flat on a CPU.", at_least=0)
@@ -53,20 +53,20 @@ class IndexConfig(Config):
     over_fetch: int = setting(
         10, "ivf-pq: candidates, in multiples of top_k, that are compared exactly.", at_least=1
     )
-    random_state: int = setting(0, "ivf-pq: of its clusterings.", at_least=0)
+    random_state: int = setting(0, "ivf-pq: seed of its clusterings.", at_least=0)
 
 
 class CandidateSearch(Protocol):
-    """Finds labels that are probably among the nearest; their order and scores do not count."""
+    """Finds labels that are probably among the nearest, in no particular order."""
 
     def candidates(self, queries: FloatArray, count: int) -> IntArray:
-        """About `count` labels for each query, int64 (n, count); -1 where there are fewer."""
+        """About `count` labels for each query, int64 (n, count); -1 if there are fewer."""
 
     def add(self, vectors: FloatArray) -> None:
-        """Take up further labels, with the next ids."""
+        """Add labels, with the next ids."""
 
     def arrays(self) -> Arrays:
-        """What `restore_search` needs beside the vectors."""
+        """What `restore_search` needs besides the vectors."""
 
 
 def build_search(kind: str, vectors: FloatArray, config: IndexConfig) -> CandidateSearch:

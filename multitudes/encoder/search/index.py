@@ -26,9 +26,9 @@ from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, IntArray, Predictio
 from multitudes.validation import checked_count
 
 QUERIES_AT_ONCE = 8192
-"""Rows searched before their filter pairs are taken out: bounds what is fetched too much."""
+"""Rows searched before their filter pairs are removed: bounds how much too much is fetched."""
 FLOATS_GATHERED = 1 << 24
-"""Of candidates' vectors that are compared exactly at once."""
+"""Numbers of candidates' vectors that are compared exactly at once."""
 CELLS_ON_CPU = 1 << 25  # (query, label) scores in memory at once, 4 bytes each
 CELLS_ON_GPU = 1 << 29
 
@@ -75,7 +75,7 @@ class PrototypeIndex:
         ----------
         queries : float array or tensor (n, d)
         top_k : int
-            Rows are filled with -1 where there are fewer labels.
+            Rows are padded with -1 if there are fewer labels.
         filter_pairs : int array (n_pairs, 2), optional
             (row, label) not to be found; the next best labels move up.
         """
@@ -99,7 +99,7 @@ class PrototypeIndex:
         return Predictions(labels, scores, len(self))
 
     def add(self, vectors: npt.ArrayLike) -> None:
-        """Take up further labels; they get the next ids."""
+        """Add labels; they get the next ids."""
         further = _checked(vectors, "vectors", dim=self.vectors.shape[1])
         self.vectors = np.concatenate([self.vectors, further])
         self._on_device = None
@@ -183,7 +183,7 @@ def _kind(config: IndexConfig, n_labels: int, device: torch.device) -> str:
 
 
 def _checked(values: Any, name: str, *, dim: int | None = None) -> FloatArray:
-    """A finite float32 matrix in C order, with `dim` columns where that is known."""
+    """Return a finite float32 matrix in C order, with `dim` columns if given."""
     array = np.ascontiguousarray(values, np.float32)
     if array.ndim != 2 or 0 in array.shape[1:] or (dim is None and not len(array)):
         raise DataError(f"{name} must be a (n, d) array of numbers, got shape {array.shape}")
@@ -243,7 +243,7 @@ def _best_of(scores: torch.Tensor, top_k: int) -> tuple[torch.Tensor, torch.Tens
     """The best of all scores (n, n_labels), on the CPU."""
     width = min(top_k + 1, scores.shape[1])
     best, labels = best_first(*scores.topk(width, dim=1))  # (n, width)
-    # topk picks any of equal scores: where a tie goes across the border, look at the whole row.
+    # topk picks any of equal scores: if a tie crosses the border, sort the whole row.
     tied = best[:, top_k - 1] == best[:, -1] if width > top_k else best[:, 0].new_zeros(0)
     rows = tied.nonzero().flatten()
     best, labels = best[:, :top_k], labels[:, :top_k]
