@@ -70,7 +70,7 @@ def _fail(message: str, code: int) -> NoReturn:
 def expanded(function: Callable[..., None]) -> Callable[..., None]:
     """Return a verb that takes the options of its dataclass parameters one by one."""
     parameters: list[inspect.Parameter] = []
-    groups: dict[str, tuple[type, list[str]]] = {}
+    groups: dict[str, tuple[Any, list[str]]] = {}
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         kind: Any = hints[name]
