@@ -14,7 +14,8 @@ import multitudes
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = (
-    "config", "data", "deep", "disentangle", "encoder", "engine", "errors", "estimator", "features", "groups", "labels",
+    "config", "data", "deep", "disentangle", "encoder", "engine", "errors", "estimator",
+    "features", "groups", "labels",
     "linear", "metrics", "models", "scores", "seq2set", "server", "store", "tagger", "types",
 )  # fmt: skip
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])

@@ -415,8 +415,7 @@ class Tagger(Estimator):
         """Build a fitted tagger again."""
         parameters, learned = from_parts(state)
         tagger = cls(**parameters)
-        for name, value in learned.items():
-            setattr(tagger, name, value)
+        tagger.__dict__ |= learned
         return tagger
 
     def _spec(self) -> TaggerSpec:
