@@ -65,11 +65,17 @@ def convert(
         return
     if source is None or target is None:
         raise ConfigError("convert needs two files: multitudes convert IN OUT")
+    _convert(source, target, to, write or [], reading)
+
+
+def _convert(
+    source: Path, target: Path, to: str | None, write: list[str], reading: TolerantReading
+) -> None:
     from multitudes import data, progress
     from multitudes.data.writing import left_behind
     from multitudes.tagger import parse_settings
 
-    writing = data.WriteOptions.from_dict(parse_settings(write or []))
+    writing = data.WriteOptions.from_dict(parse_settings(write))
     settings = reading.settings()
     sources = [source, settings.get("group_labels"), settings.get("instance_groups")]
     targets = [target, writing.group_labels, writing.instance_groups]

@@ -151,8 +151,7 @@ class Tagger(Estimator):
         group_labels : mapping of id to sequence of str
             The label names of each group; a name listed twice counts twice.
         """
-        dataset = inputs.grouped_texts(texts, groups, group_labels)
-        return self.fit_dataset(dataset, from_groups=True)
+        return self.fit_dataset(inputs.grouped_texts(texts, groups, group_labels), from_groups=True)
 
     def fit_dataset(
         self,
@@ -297,10 +296,9 @@ class Tagger(Estimator):
     def explain(self, text: Any, label: str) -> Explanation | PrototypeExplanation:
         """Return what carried the score of a label, also of one that was not predicted.
 
-        For a model over features that is a `multitudes.linear.explanation.Explanation`: words of
-        the text (or columns of X), level by level. For a text encoder it is a
-        `multitudes.encoder.explanation.Explanation`: parts of the label's prototype, and the
-        training texts nearest to this one if the model keeps them.
+        A model over features names words of the text (or columns of X), level by level; a text
+        encoder names parts of the label's prototype, and the training texts nearest to this one
+        if the model keeps them.
 
         Parameters
         ----------
