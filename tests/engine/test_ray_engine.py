@@ -157,7 +157,7 @@ def test_the_command_line_trains_there(cluster, address, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main([*command, "-m", "otseq2set", "--ray", address])
     assert ended.value.code
-    assert "--ray is for trees, and otseq2set is none" in capsys.readouterr().err
+    assert "--ray trains label trees, and otseq2set is not a tree model" in capsys.readouterr().err
 
 
 def test_another_version_on_a_machine_is_refused(cluster, address, monkeypatch):

@@ -27,7 +27,7 @@ def found_by_kernel(given, X, *, beam_width, top_k, kind, power=1, allowed=None)
     index = build_arrays(given.tree, given.levels, given.n_features)
     if allowed is not None:
         whole = SearchIndex(given.tree, given.levels, given.n_features)
-        index = index._replace(block_mask=whole.allow(given.tree, allowed))
+        index = index._replace(block_mask=whole.allow(allowed))
     X = sp.csr_array(X)
     row_of = np.full(given.n_features, -1, np.int32)
     labels = np.full((X.shape[0], top_k), -7, np.int32)
