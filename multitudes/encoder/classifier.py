@@ -49,7 +49,7 @@ def train_classifier(
     Y: Sparse,
     prototypes: FloatArray,
     *,
-    config: ClassifierConfig | None = None,
+    config: ClassifierConfig = ClassifierConfig(),
     random_state: int = 0,
     device: torch.device | str = "cpu",
 ) -> FloatArray:
@@ -75,7 +75,6 @@ def train_classifier(
     ----------
     PRIME, section 4.3 and Table 4; Dahiya et al., NGAME, WSDM 2023.
     """
-    config = config or ClassifierConfig()
     Y = checked_labels(Y, n_instances=len(embeddings), n_labels=len(prototypes))
     if embeddings.shape[1:] != prototypes.shape[1:]:
         raise DataError(

@@ -144,7 +144,7 @@ class PrimeNetwork(nn.Module):
         centroids: Centroids | None = None,
         free_vectors: FreeVectors | None = None,
         has_text: Tensor | None = None,
-        loss: LossConfig | None = None,
+        loss: LossConfig = LossConfig(),
     ) -> None:
         super().__init__()
         self.backbone = backbone
@@ -152,7 +152,7 @@ class PrimeNetwork(nn.Module):
         self.centroids = centroids
         self.free_vectors = free_vectors
         self.register_buffer("has_text", has_text)
-        self.loss = loss or LossConfig()
+        self.loss = loss
 
     def forward(self, batch: StepInput) -> tuple[Mapping[str, Tensor], Tensor]:
         """Loss terms of a training step, and the embeddings (b, d) of its instances."""

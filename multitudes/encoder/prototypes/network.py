@@ -117,9 +117,9 @@ class PrototypeNetwork(nn.Module):
     2023.
     """
 
-    def __init__(self, dim: int, config: PrototypeConfig | None = None) -> None:
+    def __init__(self, dim: int, config: PrototypeConfig = PrototypeConfig()) -> None:
         super().__init__()
-        self.dim, self.config = dim, config or PrototypeConfig()
+        self.dim, self.config = dim, config
         self.columns = [i for i, source in enumerate(SOURCES) if self.config.uses(source)]
         is_sum = self.config.combine == "sum"
         self.layer = None if is_sum else TokenMixer(dim, self.config)

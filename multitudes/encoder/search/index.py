@@ -49,8 +49,8 @@ class PrototypeIndex:
     vectors : float32 array (n_labels, d)
     """
 
-    def __init__(self, vectors: npt.ArrayLike, config: IndexConfig | None = None) -> None:
-        self.config = IndexConfig() if config is None else config
+    def __init__(self, vectors: npt.ArrayLike, config: IndexConfig = IndexConfig()) -> None:
+        self.config = config
         self.vectors: FloatArray = _checked(vectors, "vectors")
         self.device = _device(self.config)
         self.kind = _kind(self.config, len(self.vectors), self.device)
