@@ -24,11 +24,11 @@ import scipy.sparse as sp
 
 from multitudes.data.compression import encoding_checked, open_write
 from multitudes.data.dataset import Dataset
+from multitudes.data.json_fields import GROUPS, group_names
 from multitudes.data.label_numbering import LabelNumbering
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.lines import json_objects
 from multitudes.data.options import ReadOptions, WriteOptions
-from multitudes.data.record_fields import GROUPS, group_names
 from multitudes.data.records import Groups, Ragged, report_of
 from multitudes.data.report import ErrorLog, excerpt
 from multitudes.errors import DataError
