@@ -193,6 +193,7 @@ JSON_LINES = Format(
     summary="one JSON object per line: text, labels",
     suffixes=(".jsonl", ".ndjson", ".json"),
     holds=TEXTS,
+    holds_groups=True,
     sniff=_sniff,
     read=read_json_lines,
     write=write_json_lines,
