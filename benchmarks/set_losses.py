@@ -24,7 +24,7 @@ from benchmarks.report import finish, show
 from multitudes.deep.ops.transport import cosine_distances, transport_plans
 from multitudes.seq2set.losses import sequence_loss, set_generation_loss, set_matching_loss
 from multitudes.seq2set.losses.config import SetLossConfig
-from multitudes.seq2set.losses.matching import Matcher
+from multitudes.seq2set.losses.step_matching import Matcher
 from multitudes.seq2set.network.label_softmax import OutputLayer
 
 EMPTY = 0

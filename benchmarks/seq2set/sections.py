@@ -28,7 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from benchmarks.report import show
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.seq2set.losses import transport
-from multitudes.seq2set.losses.matching import Matcher
+from multitudes.seq2set.losses.step_matching import Matcher
 from multitudes.seq2set.network import decoder, decoder_loop, padded_gru
 from multitudes.seq2set.network.seq_network import SeqNetwork, TrainingBatch
 from multitudes.seq2set.network.text_encoder import Memory

@@ -88,7 +88,7 @@ def _convert(
         with local_target(target) as file:
             data.write_dataset(dataset, file, format=to, options=writing)
     if not reading.quiet:
-        for sentence in left_behind(dataset, target, writing):
+        for sentence in left_behind(dataset, target, format=to, options=writing):
             remark(sentence)
         remark(f"{dataset!r}, written to {target}")
 

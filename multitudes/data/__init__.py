@@ -2,15 +2,19 @@
 
 from multitudes.data.alignment import Aligned, align
 from multitudes.data.catalogue import Catalogue, make_catalogue
-from multitudes.data.compression import open_bytes, open_write
+from multitudes.data.compression import encoding_checked, open_bytes, open_write
 from multitudes.data.dataset import Dataset
 from multitudes.data.formats import list_formats
-from multitudes.data.formats.format import Format
+from multitudes.data.formats.format import Format, label_rows
 from multitudes.data.groups import GroupCounts, merge_labels, random_groups
+from multitudes.data.groups.files import read_groups
+from multitudes.data.label_numbering import LabelNumbering
 from multitudes.data.label_space import LabelSpace, relabel
+from multitudes.data.lines import line_blocks
 from multitudes.data.options import ReadOptions, WriteOptions
 from multitudes.data.prediction_files import PredictionFile, read_prediction_file
 from multitudes.data.reading import read_dataset
+from multitudes.data.records import Columns, Records
 from multitudes.data.report import ErrorLog, ReadReport
 from multitudes.data.splits import k_fold, split
 from multitudes.data.writing import write_dataset
@@ -18,17 +22,23 @@ from multitudes.data.writing import write_dataset
 __all__ = [
     "Aligned",
     "Catalogue",
+    "Columns",
     "Dataset",
     "ErrorLog",
     "Format",
     "GroupCounts",
+    "LabelNumbering",
     "LabelSpace",
     "PredictionFile",
     "ReadOptions",
     "ReadReport",
+    "Records",
     "WriteOptions",
     "align",
+    "encoding_checked",
     "k_fold",
+    "label_rows",
+    "line_blocks",
     "list_formats",
     "make_catalogue",
     "merge_labels",
@@ -36,6 +46,7 @@ __all__ = [
     "open_write",
     "random_groups",
     "read_dataset",
+    "read_groups",
     "read_prediction_file",
     "relabel",
     "split",

@@ -29,9 +29,9 @@ from multitudes.data.compression import (
     uncompressed_suffix,
 )
 from multitudes.data.dataset import Dataset
+from multitudes.data.json_fields import join_parts
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.lines import json_objects, line_blocks
-from multitudes.data.record_fields import join_parts
 from multitudes.data.report import ErrorLog, excerpt
 from multitudes.errors import DataError
 from multitudes.types import Sparse

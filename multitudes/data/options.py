@@ -49,7 +49,8 @@ class ReadOptions(Config):
         None, "Path of a JSON lines file with the labels of each group."
     )
     instance_groups: str | None = setting(
-        None, "Path of a JSON lines file with the groups of each instance, if these are features."
+        None,
+        "Path of a JSON lines file with the groups of each instance, for formats without groups.",
     )
     require_labels: bool = setting(False, "Refuse a file that has no labels field.")
     unknown_labels: str = setting(
@@ -107,7 +108,7 @@ class WriteOptions(Config):
     )
     instance_groups: str | None = setting(
         None,
-        "Path to write the groups of each instance to, as JSON lines, if these are features.",
+        "Path to write the groups of each instance to, for formats without groups.",
     )
     compression: str = setting(
         "none",

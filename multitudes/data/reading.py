@@ -24,6 +24,8 @@ from multitudes.errors import DataError
 
 _PEEK_BYTES = 1 << 16
 _BOM = b"\xef\xbb\xbf"
+# Tables and lists of texts are called .txt as well, so that reading goes by the content first.
+_TELLS_NOTHING = ".txt"
 
 
 def read_dataset(
@@ -40,8 +42,8 @@ def read_dataset(
     path : path
         A file, compressed or not (gz, xz, bz2, zst), or a folder with a file per split.
     format : str, optional
-        The name of a format, see `list_formats`. By default the content tells the format, and
-        the suffix breaks ties.
+        The name of a format, see `list_formats`. By default the content tells the format if it
+        is certain, e.g. by a mark at the start, and the suffix otherwise.
     labels : LabelSpace or Dataset, optional
         The labels to read over, e.g. those of the training data: ids then agree, and names
         outside them are dropped and counted in the report.
@@ -99,13 +101,17 @@ def _in_turn() -> Iterator[tuple[Format, ...]]:
 
 
 def detect_file(path: Path) -> Format:
-    """Return the format of one file, from its first decompressed bytes; its suffix breaks ties."""
+    """Return the format of one file, from its first decompressed bytes and its suffix.
+
+    Content that is certainly of a format outweighs the suffix, which outweighs a guess.
+    """
     head = peek(path, _PEEK_BYTES)
     if not head:
         raise DataError(f"{path} is empty; expected at least one line of data")
     head = head.removeprefix(_BOM)
-    by_suffix = format_of_suffix(uncompressed_suffix(path))
-    if by_suffix is not None and by_suffix not in BUILT_IN and _sniffs(by_suffix, head):
+    suffix = uncompressed_suffix(path)
+    by_suffix = format_of_suffix(suffix)
+    if by_suffix is not None and by_suffix.certain and _sniffs(by_suffix, head):
         return by_suffix
     found = next((f for f in BUILT_IN if f.certain and _sniffs(f, head)), None)
     if found is not None:
@@ -115,7 +121,7 @@ def detect_file(path: Path) -> Format:
             f"{path} is one JSON array; expected one object per line: convert it, e.g. with  "
             "jq -c '.[]'"
         )
-    if by_suffix is not None and not by_suffix.certain:
+    if by_suffix is not None and suffix != _TELLS_NOTHING:
         return by_suffix
     others = formats_of_packages().formats if by_suffix is None else ()
     candidates = sorted((*BUILT_IN, *others), key=lambda f: not f.certain)

@@ -60,10 +60,14 @@ def write_dataset(
         write_groups(dataset, options.group_labels, dataclasses.replace(options, label_kind=kind))
 
 
-def left_behind(dataset: Dataset, path: str | Path, options: WriteOptions) -> list[str]:
+def left_behind(
+    dataset: Dataset, path: str | Path, *, format: str | None = None, options: WriteOptions
+) -> list[str]:
     """Return a sentence for each part of a Dataset's groups that `write_dataset` leaves out."""
+    known = _format_of(Path(path), dataset) if format is None else find_format(format)
     sentences = []
-    if dataset.groups is not None and dataset.texts is None and options.instance_groups is None:
+    loses_groups = not known.holds_groups and options.instance_groups is None
+    if dataset.groups is not None and loses_groups:
         sentences.append("the groups of instances are not written: set instance_groups to a file")
     if dataset.group_labels is not None and options.group_labels is None:
         sentences.append("the labels of groups are not written: set group_labels to a file")

@@ -1,14 +1,14 @@
 """Label disentanglement: an ambiguous label may live in several leaves."""
 
-from multitudes.disentangle.assignment import (
+from multitudes.disentangle.disentangled import Disentangled
+from multitudes.disentangle.entangling import Entangled, entangle
+from multitudes.disentangle.leaf_assignment import (
     assign,
     default_cluster_cap,
     linear_bound,
     match_counts,
     tp_bound,
 )
-from multitudes.disentangle.disentangled import Disentangled
-from multitudes.disentangle.entangling import Entangled, entangle
 from multitudes.disentangle.random_copies import random_assignment
 from multitudes.disentangle.senses import Ambiguity, Sense, ambiguous
 

@@ -9,7 +9,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from multitudes.disentangle.assignment import assign, default_cluster_cap, ranked_counts, tp_bound
+from multitudes.disentangle.leaf_assignment import (
+    assign,
+    default_cluster_cap,
+    ranked_counts,
+    tp_bound,
+)
 from multitudes.disentangle.sense_learning import learn_senses
 from multitudes.disentangle.senses import Sense, SenseNotes, senses_of
 from multitudes.errors import ConfigError

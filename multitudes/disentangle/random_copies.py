@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.disentangle.assignment import checked_cap
 from multitudes.disentangle.capped import homes
 from multitudes.disentangle.inputs import checked_assignment
+from multitudes.disentangle.leaf_assignment import checked_cap
 from multitudes.types import IntArray
 from multitudes.validation import checked_count
 

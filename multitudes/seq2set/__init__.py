@@ -11,7 +11,7 @@ from multitudes.seq2set.generation.generate import DecodingConfig  # noqa: E402
 from multitudes.seq2set.losses import set_generation_loss  # noqa: E402
 from multitudes.seq2set.losses.assignment_schemes import choose_scheme  # noqa: E402
 from multitudes.seq2set.losses.config import SetLossConfig  # noqa: E402
-from multitudes.seq2set.losses.matching import Matcher  # noqa: E402
+from multitudes.seq2set.losses.step_matching import Matcher  # noqa: E402
 from multitudes.seq2set.network.config import NetworkConfig  # noqa: E402
 from multitudes.seq2set.network.label_softmax import OutputLayer  # noqa: E402
 from multitudes.seq2set.otseq2set import OTSeq2Set  # noqa: E402

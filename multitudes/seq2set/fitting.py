@@ -14,7 +14,7 @@ from multitudes.deep.training import Batches, Checkpoint, History, TrainingConfi
 from multitudes.seq2set.generation.generate import DecodingConfig
 from multitudes.seq2set.generation.prediction import Validation
 from multitudes.seq2set.losses.config import SetLossConfig
-from multitudes.seq2set.losses.matching import Matcher
+from multitudes.seq2set.losses.step_matching import Matcher
 from multitudes.seq2set.network.config import NetworkConfig
 from multitudes.seq2set.network.seq_network import SeqNetwork, TrainingBatch
 from multitudes.seq2set.targets import TargetRows

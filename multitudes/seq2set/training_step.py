@@ -12,7 +12,7 @@ from multitudes.deep.training import LOSS
 from multitudes.seq2set.graph_capture import CapturedGradients
 from multitudes.seq2set.losses import sequence_loss, set_generation_loss
 from multitudes.seq2set.losses.config import SetLossConfig
-from multitudes.seq2set.losses.matching import Matcher
+from multitudes.seq2set.losses.step_matching import Matcher
 from multitudes.seq2set.network.decoder import Decoded
 from multitudes.seq2set.network.label_output import fed_before
 from multitudes.seq2set.network.seq_network import SeqNetwork, TrainingBatch

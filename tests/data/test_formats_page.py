@@ -9,12 +9,22 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import scipy.sparse as sp
 
-from multitudes.data import ReadOptions, WriteOptions, read_dataset
-from multitudes.data.formats import BUILT_IN
+from multitudes.data import (
+    Dataset,
+    LabelSpace,
+    ReadOptions,
+    WriteOptions,
+    read_dataset,
+    write_dataset,
+)
+from multitudes.data.formats import BUILT_IN, formats_of_packages
+from multitudes.errors import DataError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
 FILES = dict(re.findall(r'```\w+ title="([^"]+)"\n(.*?)```', PAGE, flags=re.DOTALL))
@@ -68,7 +78,9 @@ def test_every_format_and_setting_is_on_the_page() -> None:
     assert missing == []
 
 
-def test_the_package_of_the_page_adds_its_format(folder: Path) -> None:
+@pytest.fixture
+def package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The package of the page, installed in the folder of the page's files."""
     groups = tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"]
     lines = [
         f"[{group}]\n{name} = {value}" for group, e in groups.items() for name, value in e.items()
@@ -77,12 +89,51 @@ def test_the_package_of_the_page_adds_its_format(folder: Path) -> None:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hashtags\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("\n".join(lines))
-    (folder / "new.tags.gz").write_bytes(gzip.compress(b"a leather belt, brown #belts #leather\n"))
-    subprocess.run(
-        [sys.executable, "-m", "multitudes", "convert", "new.tags.gz", "new.jsonl"],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
-        check=True,
-    )
-    dataset = read_dataset("new.jsonl")
-    assert dataset.texts == ("a leather belt, brown",)
-    assert dataset.labels_of(0) == ["belts", "leather"]
+    monkeypatch.syspath_prepend(str(folder))
+    formats_of_packages.cache_clear()
+    yield folder
+    formats_of_packages.cache_clear()
+    sys.modules.pop("multitudes_hashtags", None)
+
+
+def test_the_package_of_the_page_adds_its_format(package: Path) -> None:
+    (package / "new.tags.gz").write_bytes(gzip.compress(b"a leather belt, brown #belts #leather\n"))
+    for source, target in (("new.tags.gz", "new.jsonl"), ("new.jsonl", "again.tags.xz")):
+        subprocess.run(
+            [sys.executable, "-m", "multitudes", "convert", source, target],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            check=True,
+        )
+    for name in ("new.jsonl", "again.tags.xz"):
+        dataset = read_dataset(name)
+        assert dataset.texts == ("a leather belt, brown",)
+        assert dataset.labels_of(0) == ["belts", "leather"]
+
+
+def test_the_package_of_the_page_follows_all_settings(package: Path) -> None:
+    (package / "d.tags").write_bytes(b"\xef\xbb\xbfa #1\nb #\xff\nc #0 #1\nd" + b" d" * 99)
+    options = ReadOptions(on_error="skip", label_kind="ids", n_labels=3, max_line_bytes=99)
+    dataset = read_dataset("d.tags", options=options)
+    assert dataset.texts == ("a", "c")
+    assert dataset.Y.toarray().tolist() == [[0, 1, 0], [1, 1, 0]]
+    assert dataset.report is not None
+    assert [message.split(": ")[0] for message in dataset.report.skipped_examples] == [
+        "d.tags:2",
+        "d.tags:4",
+    ]
+    over = read_dataset("d.tags", labels=LabelSpace(["1"]), options=ReadOptions(on_error="skip"))
+    assert over.label_names == ("1",)
+    assert over.report is not None
+    assert over.report.unknown_label_examples == ("0",)
+    with pytest.raises(DataError, match="d.tags:2: invalid UTF-8"):
+        read_dataset("d.tags")
+    (package / "d.tags").write_bytes("a #b\n".encode("utf-16"))
+    with pytest.raises(DataError, match="the file is UTF-16"):
+        read_dataset("d.tags")
+
+
+@pytest.mark.parametrize("text", ["two\nlines", "a #tag", " spaces "])
+def test_the_package_of_the_page_refuses_what_it_cannot_hold(package: Path, text: str) -> None:
+    dataset = Dataset(Y=sp.csr_array((1, 1)), texts=[text])
+    with pytest.raises(DataError, match=r"out.tags: cannot hold"):
+        write_dataset(dataset, "out.tags")

@@ -10,7 +10,7 @@ from multitudes.seq2set import graph_capture
 from multitudes.seq2set.graph_capture import CapturedGradients
 from multitudes.seq2set.losses import sequence_loss
 from multitudes.seq2set.losses.config import SetLossConfig
-from multitudes.seq2set.losses.matching import Matcher
+from multitudes.seq2set.losses.step_matching import Matcher
 from multitudes.seq2set.network.seq_network import TrainingBatch
 from multitudes.seq2set.training_step import BatchTerms, TrainingStep
 from multitudes.seq2set.words.batches import on_device, word_batch

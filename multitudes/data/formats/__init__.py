@@ -14,9 +14,13 @@ from __future__ import annotations
 
 import functools
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib import metadata
+from pathlib import Path
+from typing import Any
 
+from multitudes.data.dataset import Dataset
 from multitudes.data.formats.delimited import CSV, TSV
 from multitudes.data.formats.format import Format
 from multitudes.data.formats.json_lines import JSON_LINES
@@ -24,7 +28,10 @@ from multitudes.data.formats.lf import LF
 from multitudes.data.formats.npz import NPZ
 from multitudes.data.formats.parquet import PARQUET
 from multitudes.data.formats.sparse_text import SPARSE_TEXT
-from multitudes.errors import ConfigError, DataError, suggestion
+from multitudes.data.groups.files import with_groups
+from multitudes.data.label_space import LabelSpace
+from multitudes.data.options import ReadOptions, WriteOptions
+from multitudes.errors import ConfigError, DataError, MultitudesError, suggestion
 
 BUILT_IN = (
     JSON_LINES,
@@ -142,7 +149,64 @@ def _load(entry_point: metadata.EntryPoint, taken: dict[str, str]) -> Format | s
             f"must be a multitudes.data.Format named {name!r}, got {got}: update or uninstall "
             "the package"
         )
-    return found
+    return _guarded(found, f"the format {name!r} of the package {package}")
+
+
+def _guarded(format: Format, whose: str) -> Format:
+    """Return the format with functions whose failures name the package, and stop nobody else."""
+
+    def asked(sniff: Callable[..., bool] | None) -> Callable[..., bool] | None:
+        return None if sniff is None else functools.partial(_sniff_safely, sniff, whose)
+
+    def read(path: Path, options: ReadOptions, *, labels: LabelSpace | None) -> Dataset:
+        dataset = _call(lambda: format.read(path, options, labels=labels), path, whose)
+        if not isinstance(dataset, Dataset):
+            raise ConfigError(
+                f"{path}: {whose} cannot be used: its reader must return a multitudes.data.Dataset,"
+                f" got {type(dataset).__name__}: update or uninstall the package"
+            )
+        if format.holds_groups or dataset.groups is not None:
+            return dataset
+        n_labels = None if labels is None else dataset.n_labels
+        return with_groups(dataset, options, n_labels=n_labels)
+
+    def write(dataset: Dataset, path: Path, options: WriteOptions) -> None:
+        assert format.write is not None
+        writer = format.write
+        _call(lambda: writer(dataset, path, options), path, whose)
+
+    return replace(
+        format,
+        sniff=asked(format.sniff),
+        sniff_path=asked(format.sniff_path),
+        read=read,
+        write=None if format.write is None else write,
+    )
+
+
+def _sniff_safely(sniff: Callable[..., bool], whose: str, *arguments: Any) -> bool:
+    try:
+        return bool(sniff(*arguments))
+    except Exception as error:  # noqa: BLE001  a broken package must not stop other formats
+        warnings.warn(
+            f"{whose} is passed over: it cannot tell whether a file is its own "
+            f"({type(error).__name__}: {error}): update or uninstall the package",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return False
+
+
+def _call(function: Callable[[], Any], path: Path, whose: str) -> Any:
+    try:
+        return function()
+    except (MultitudesError, MemoryError):
+        raise
+    except Exception as error:
+        raise DataError(
+            f"{path}: {whose} failed ({type(error).__name__}: {error}): check the file, or update "
+            "the package"
+        ) from error
 
 
 def _package(entry_point: metadata.EntryPoint) -> str:

@@ -46,6 +46,9 @@ class Format:
         One line for lists of formats.
     holds : {"texts", "features"}
         What an instance is.
+    holds_groups : bool
+        Whether an instance names its groups, and they are read and written with it. If not, they
+        go to a file of their own: `instance_groups` of the options.
     read : callable
         ``read(path, options, *, labels)`` returns a Dataset. `labels` is a LabelSpace to read
         over, or None; `relabel` moves a finished Dataset to it.
@@ -57,8 +60,9 @@ class Format:
     sniff : callable, optional
         ``sniff(head)``: whether a file is of this format, from its first 64 KiB, decompressed.
     certain : bool
-        Whether a positive `sniff` is proof. If it is not, e.g. for tables, whose only mark is a
-        comma, all other formats are asked first, and a file's suffix outweighs it.
+        Whether a positive `sniff` is proof, which outweighs the suffix of another format. If it is
+        only a guess, e.g. for tables, whose only mark is a comma, formats that are certain are
+        asked first, and a file's suffix outweighs it, except ``.txt``, which tells nothing.
     sniff_path : callable, optional
         ``sniff_path(path, split)``: whether a folder, or a path without a file of this name (the
         common name of several files), is of this format.
@@ -69,6 +73,7 @@ class Format:
     holds: str
     read: Reader
     write: Writer | None = None
+    holds_groups: bool = False
     suffixes: tuple[str, ...] = ()
     sniff: Callable[[bytes], bool] | None = None
     certain: bool = True
@@ -89,11 +94,11 @@ class Format:
 
     def check_instance_groups(self, path: str | None) -> None:
         """Refuse a file of groups for a format whose instances name their groups themselves."""
-        if path is not None and self.holds != FEATURES:
+        if path is not None and self.holds_groups:
             raise ConfigError(
-                f"instance_groups is for formats of features (sparse-text, npz), got {path!r} for "
-                f"{self.name}, in which an instance names its groups itself (group_column): leave "
-                "it out"
+                f"instance_groups is for formats without groups (sparse-text, npz), got {path!r} "
+                f"for {self.name}, in which an instance names its groups itself (group_column): "
+                "leave it out"
             )
 
 

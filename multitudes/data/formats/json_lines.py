@@ -14,11 +14,11 @@ from multitudes.data.compression import encoding_checked, open_write
 from multitudes.data.dataset import Dataset
 from multitudes.data.formats.format import TEXTS, Format, label_rows, texts_of, writes_labels
 from multitudes.data.groups.files import read_groups
+from multitudes.data.json_fields import JsonFields
 from multitudes.data.label_numbering import LabelNumbering
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.lines import Block, line_blocks, parse_object
 from multitudes.data.options import DEFAULT_READ, DEFAULT_WRITE, ReadOptions, WriteOptions
-from multitudes.data.record_fields import RecordFields
 from multitudes.data.records import Columns, Records
 from multitudes.data.report import ErrorLog
 from multitudes.progress import track
@@ -64,7 +64,7 @@ class JsonLinesReader:
         self.log = ErrorLog(options.on_error)
         groups = read_groups(options, group_numbering or numbering, self.log)
         self.records = Records(path, self.log, numbering, groups)
-        self.fields = RecordFields(options, self.records)
+        self.fields = JsonFields(options, self.records)
         self.n_rows = 0  # rows of the file so far, skipped ones included
         self.skipped_rows: list[int] = []
         self._next_line = 1
@@ -193,6 +193,7 @@ JSON_LINES = Format(
     summary="one JSON object per line: text, labels",
     suffixes=(".jsonl", ".ndjson", ".json"),
     holds=TEXTS,
+    holds_groups=True,
     sniff=_sniff,
     read=read_json_lines,
     write=write_json_lines,

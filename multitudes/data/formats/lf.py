@@ -178,6 +178,7 @@ LF = Format(
     name="lf",
     summary="a folder with trn, tst and lbl as JSON lines, and filter files",
     holds=TEXTS,
+    holds_groups=True,
     read=read_lf,
     write=write_lf,
 )

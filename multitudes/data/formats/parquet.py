@@ -190,6 +190,7 @@ PARQUET = Format(
     summary="Apache Parquet, a text and a label column",
     suffixes=(".parquet", ".pq"),
     holds=TEXTS,
+    holds_groups=True,
     sniff=_sniff,
     read=read_parquet,
     write=write_parquet,

@@ -10,10 +10,10 @@ from typing import Any
 
 from multitudes.data.dataset import Dataset
 from multitudes.data.groups.files import read_groups
+from multitudes.data.json_fields import GROUPS, LABELS, PARTS, UIDS, join_parts
 from multitudes.data.label_numbering import LabelNumbering
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.options import ReadOptions
-from multitudes.data.record_fields import GROUPS, LABELS, PARTS, UIDS, join_parts
 from multitudes.data.records import Columns, Records
 from multitudes.data.report import ErrorLog, excerpt
 from multitudes.errors import DataError, suggestion

@@ -5,7 +5,8 @@ twice::
 
     {"group": "order-7", "labels": ["belt", "belt", "hat"]}
 
-Texts name their own groups. Formats of features cannot, so a second file has a line per instance::
+In formats of texts, an instance names its groups (`Format.holds_groups`). Formats of features
+cannot hold them, so a second file has a line per instance::
 
     {"group": "order-1"}
     {"group": ["order-1", "order-2"]}
@@ -24,11 +25,11 @@ import scipy.sparse as sp
 
 from multitudes.data.compression import encoding_checked, open_write
 from multitudes.data.dataset import Dataset
+from multitudes.data.json_fields import GROUPS, group_names
 from multitudes.data.label_numbering import LabelNumbering
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.lines import json_objects
 from multitudes.data.options import ReadOptions, WriteOptions
-from multitudes.data.record_fields import GROUPS, group_names
 from multitudes.data.records import Groups, Ragged, report_of
 from multitudes.data.report import ErrorLog, excerpt
 from multitudes.errors import DataError
@@ -105,7 +106,7 @@ def with_groups(dataset: Dataset, options: ReadOptions, *, n_labels: int | None)
     Parameters
     ----------
     dataset : Dataset
-        Features.
+        Instances without groups.
     options : ReadOptions
         `instance_groups`, `group_labels` and `group_column` matter here.
     n_labels : int, optional

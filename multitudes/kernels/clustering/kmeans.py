@@ -2,8 +2,8 @@
 
 One step: with the normalized sums a and b of the two sides, row r scores r.(a - b); the `n_left`
 best rows go left, ties to the earlier row. Everything here is sequential and releases the GIL:
-`multitudes.labels.clustering` runs many calls at once, so a result never depends on the number of
-threads.
+`multitudes.labels.tree_building` runs many calls at once, so a result never depends on the number
+of threads.
 
 The columns of a sparse node are renumbered, so that the sums of the sides stay in cache, and those
 sums are updated by the rows that moved. Indices are unsigned: numba then drops its test for

@@ -15,7 +15,7 @@ Relation to siblings
 Example
     >>> import torch
     >>> from multitudes.seq2set.network.label_softmax import OutputLayer
-    >>> from multitudes.seq2set.losses.matching import Matcher
+    >>> from multitudes.seq2set.losses.step_matching import Matcher
     >>> states = 10 * torch.eye(4)[None, [2, 1, 0]]  # three steps produce 2, 1 and 0, the empty one
     >>> targets, same = torch.tensor([[1, 2]]), torch.eye(4)
     >>> terms = set_generation_loss(
@@ -32,8 +32,8 @@ from torch import Tensor
 
 from multitudes.errors import ConfigError
 from multitudes.seq2set.losses.config import SetLossConfig
-from multitudes.seq2set.losses.matching import Matcher, check_room
 from multitudes.seq2set.losses.set_matching import set_matching_loss
+from multitudes.seq2set.losses.step_matching import Matcher, check_room
 from multitudes.seq2set.losses.transport import transport_loss
 from multitudes.seq2set.network.label_softmax import OutputLayer, Scored, label_softmax
 

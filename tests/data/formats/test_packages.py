@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -15,12 +16,15 @@ import scipy.sparse as sp
 from multitudes.data import (
     Dataset,
     Format,
+    LabelSpace,
     ReadOptions,
+    WriteOptions,
     list_formats,
     read_dataset,
     write_dataset,
 )
 from multitudes.data.formats import BUILT_IN, formats_of_packages
+from multitudes.data.writing import left_behind
 from multitudes.errors import ConfigError, DataError
 
 # A text per line, its labels as hashtags: "a leather belt, brown #belts #leather".
@@ -252,6 +256,99 @@ def test_a_format_may_be_only_for_reading(install: Install, tmp_path: Path) -> N
     dataset = Dataset(Y=sp.csr_array((1, 1)), texts=["a"])
     with pytest.raises(DataError, match="the format 'hashtags' can only be read"):
         write_dataset(dataset, tmp_path / "data.tags")
+
+
+@pytest.mark.parametrize("name", ["data.dat", "data", "data.txt"])
+def test_a_sniff_that_fails_stops_no_other_format(
+    install: Install, tmp_path: Path, name: str
+) -> None:
+    source = HASHTAGS.replace('b" #" in', '" #" in')  # a str in bytes: TypeError
+    install("hashtags = hashtags_plugin:HASHTAGS", source)
+    (tmp_path / name).write_text("text,labels\na,b\n")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert read_dataset(tmp_path / name).label_names == ("b",)
+    words = "format 'hashtags' of the package hashtags_plugin 1.5 is passed over: .*TypeError"
+    if name != "data.txt":  # a suffix of multitudes, for which no package is asked
+        assert any(re.search(words, str(warning.message)) for warning in caught)
+    (tmp_path / "data.tags").write_text(LINES)
+    with pytest.warns(RuntimeWarning, match=words):
+        check(read_dataset(tmp_path / "data.tags"))
+
+
+def test_a_folder_is_read_though_a_sniff_fails(install: Install, tmp_path: Path) -> None:
+    source = HASHTAGS.replace("sniff=sniff,", "sniff_path=lambda path: True,")
+    install("hashtags = hashtags_plugin:HASHTAGS", source)
+    (tmp_path / "trn.tags").write_text(LINES)
+    with pytest.warns(RuntimeWarning, match="package hashtags_plugin 1.5 is passed over"):
+        check(read_dataset(tmp_path))
+
+
+def test_a_reader_must_return_a_dataset(install: Install, tmp_path: Path) -> None:
+    source = HASHTAGS.replace("        return dataset\n", "        return\n")
+    install("hashtags = hashtags_plugin:HASHTAGS", source)
+    (tmp_path / "data.tags").write_text(LINES)
+    words = "data.tags: the format 'hashtags' of the package hashtags_plugin 1.5 .* got NoneType"
+    with pytest.raises(ConfigError, match=words):
+        read_dataset(tmp_path / "data.tags")
+
+
+def test_foreign_errors_name_the_package_and_the_file(hashtags: Path, tmp_path: Path) -> None:
+    (tmp_path / "data.tags").write_bytes(b"\xff\n")
+    words = "data.tags: the format 'hashtags' of the package hashtags_plugin 1.5 failed"
+    with pytest.raises(DataError, match=f"{words} .UnicodeDecodeError"):
+        read_dataset(tmp_path / "data.tags")
+    (tmp_path / "folder.tags").mkdir()
+    with pytest.raises(DataError, match="folder.tags: .* hashtags_plugin 1.5 failed .IsADirectory"):
+        write_dataset(
+            Dataset(Y=sp.csr_array((1, 1)), texts=["a"]),
+            tmp_path / "folder.tags",
+            format="hashtags",
+        )
+
+
+def test_errors_of_multitudes_pass_unchanged(hashtags: Path, tmp_path: Path) -> None:
+    (tmp_path / "data.tags").write_text(LINES)
+    raising = ReadOptions(unknown_labels="raise")
+    with pytest.raises(DataError) as error:
+        read_dataset(tmp_path / "data.tags", labels=LabelSpace(["hats"]), options=raising)
+    assert "hashtags_plugin" not in str(error.value)
+
+
+def test_groups_of_a_format_without_them_have_their_own_files(
+    hashtags: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "data.tags").write_text(LINES)
+    (tmp_path / "in.jsonl").write_text('{"group": "g"}\n{"group": ["h", "g"]}\n')
+    (tmp_path / "labels.jsonl").write_text('{"group": "g", "labels": ["hats"]}\n')
+    members = str(tmp_path / "in.jsonl")
+    grouped = read_dataset(tmp_path / "data.tags", options=ReadOptions(instance_groups=members))
+    check(grouped)
+    assert [grouped.group_names_of(row) for row in (0, 1)] == [["g"], ["g", "h"]]
+
+    target, copy = tmp_path / "out.tags", str(tmp_path / "copy.jsonl")
+    sentences = left_behind(grouped, target, options=WriteOptions())
+    assert sentences == [
+        f"{target}: the groups of instances are not written: set instance_groups to a file"
+    ]
+    assert left_behind(grouped, target, format="json-lines", options=WriteOptions()) == []
+    writing = WriteOptions(instance_groups=copy)
+    assert left_behind(grouped, target, options=writing) == []
+    write_dataset(grouped, target, options=writing)
+    again = read_dataset(target, options=ReadOptions(instance_groups=copy))
+    assert again.group_names == ("g", "h")
+    with pytest.raises(DataError, match="nothing says which instances are in a group"):
+        read_dataset(target, options=ReadOptions(group_labels=str(tmp_path / "labels.jsonl")))
+
+
+def test_a_format_that_holds_groups_loses_none(install: Install, tmp_path: Path) -> None:
+    source = HASHTAGS.replace('holds="texts",', 'holds="texts", holds_groups=True,')
+    install("hashtags = hashtags_plugin:HASHTAGS", source)
+    (tmp_path / "data.jsonl").write_text('{"text": "a", "labels": [], "group": "g"}\n')
+    grouped = read_dataset(tmp_path / "data.jsonl")
+    assert left_behind(grouped, tmp_path / "out.tags", options=WriteOptions()) == []
+    with pytest.raises(ConfigError, match="got 'f' for hashtags, in which an instance names its"):
+        write_dataset(grouped, tmp_path / "out.tags", options=WriteOptions(instance_groups="f"))
 
 
 def test_settings_of_a_format_are_checked() -> None:

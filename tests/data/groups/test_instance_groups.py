@@ -132,7 +132,7 @@ def test_labels_of_groups_need_members(folder: Path) -> None:
 def test_texts_have_a_field_for_their_groups(folder: Path) -> None:
     (folder / "texts.jsonl").write_text('{"text": "a"}\n')
     with pytest.raises(
-        ConfigError, match="for formats of features .sparse-text, npz., got .* for json-lines"
+        ConfigError, match="for formats without groups .sparse-text, npz., got .* for json-lines"
     ):
         read_dataset(folder / "texts.jsonl", options=options(folder))
     with pytest.raises(ConfigError, match="for csv, in which an instance names its groups"):

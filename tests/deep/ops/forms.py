@@ -15,7 +15,7 @@ from multitudes.deep.ops.short_attention import text_attention
 from multitudes.deep.ops.switch import kernels
 from multitudes.deep.ops.transport import Iterations, transport_distances
 from multitudes.deep.texts.tokens import TokenRows, pack
-from multitudes.seq2set.losses.matching import Matcher
+from multitudes.seq2set.losses.step_matching import Matcher
 
 
 def check(operation, device):

@@ -10,8 +10,8 @@ from torch.nn import functional
 from multitudes.errors import ConfigError, DataError
 from multitudes.seq2set.losses import set_generation_loss, transport_loss
 from multitudes.seq2set.losses.config import SetLossConfig
-from multitudes.seq2set.losses.matching import Matcher
 from multitudes.seq2set.losses.set_generation import ascending
+from multitudes.seq2set.losses.step_matching import Matcher
 from multitudes.seq2set.network.label_softmax import OutputLayer
 
 from ..operations import WAITING, Operations

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from multitudes.disentangle import assign, default_cluster_cap, match_counts, tp_bound
 from multitudes.disentangle import capped as capped_module
-from multitudes.disentangle.assignment import CLUSTER_SLACK
+from multitudes.disentangle.leaf_assignment import CLUSTER_SLACK
 from multitudes.errors import ConfigError, DataError
 from multitudes.labels import LabelTree
 

@@ -37,7 +37,7 @@ class Layout:
     absent: frozenset[str]
 
 
-class RecordFields:
+class JsonFields:
     """Takes records apart: many at once if all are valid, else one by one with reasons.
 
     Whether records have labels, and whether they have uids, is settled by the first record.

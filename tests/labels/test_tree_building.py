@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.labels import LabelTree, build_tree, clustering, node_splitting
+from multitudes.labels import LabelTree, build_tree, node_splitting, tree_building
 from multitudes.labels.split_plan import plan_splits
 from tests.kernels.twins import clustering as reference
 
@@ -27,7 +27,7 @@ def similarity_to_leaf(rows, tree):
 @pytest.fixture
 def tiny_large_nodes(monkeypatch):
     """Treat nodes of more than a few values as large, so that small data takes that path."""
-    monkeypatch.setattr(clustering, "LARGE", 300)
+    monkeypatch.setattr(tree_building, "LARGE", 300)
     monkeypatch.setattr(node_splitting, "SAMPLE", 200)
     monkeypatch.setattr(node_splitting, "FEWEST_SAMPLED", 16)
     monkeypatch.setattr(node_splitting, "FEW", 20)
@@ -67,7 +67,7 @@ def test_large_nodes_are_balanced_and_as_good(dense, tiny_large_nodes, monkeypat
     rows = embeddings(n=500)
     given_rows = rows.toarray() if dense else rows
     large = build_tree(given_rows, branching=2, max_leaf_size=10)
-    monkeypatch.setattr(clustering, "LARGE", 1 << 30)
+    monkeypatch.setattr(tree_building, "LARGE", 1 << 30)
     small = build_tree(given_rows, branching=2, max_leaf_size=10)
     assert large != small  # it did take the other path
     np.testing.assert_array_equal(large.offsets[-1], small.offsets[-1])

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from multitudes.deep.ops.matching import INSTANCES_AT_ONCE
 from multitudes.errors import ConfigError, DataError
-from multitudes.seq2set.losses.matching import Matcher
+from multitudes.seq2set.losses.step_matching import Matcher
 
 
 def random_batch(n=50, n_steps=8, width=5, random_state=0):
