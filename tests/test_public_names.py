@@ -17,6 +17,7 @@ PUBLIC = (
     "config", "data", "deep", "disentangle", "encoder", "engine", "errors", "estimator",
     "features", "groups", "labels",
     "linear", "metrics", "models", "scores", "seq2set", "server", "store", "tagger", "types",
+    "validation",
 )  # fmt: skip
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 

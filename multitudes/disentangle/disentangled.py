@@ -160,7 +160,7 @@ class Disentangled(Estimator):
             models.append(model)
             history.append(rounds)
         self._set_learned(models, history, [self._note_senses(model, X, Y) for model in models])
-        self._note_feature_names(given)
+        self.note_feature_names(given)
         return self
 
     def predict(
@@ -176,8 +176,8 @@ class Disentangled(Estimator):
 
         `beam_width` replaces the setting `predict_width`.
         """
-        self._check_fitted()
-        X = self._known_features(X)
+        self.check_fitted()
+        X = self.known_features(X)
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         merge = checked_merge(self.merge)
         alone = len(self.models_) == 1
@@ -195,24 +195,24 @@ class Disentangled(Estimator):
 
     def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
         """Return the logarithms of the scores of given pairs; see `XRLinear.score_pairs`."""
-        self._check_fitted()
-        X = self._known_features(X)
+        self.check_fitted()
+        X = self.known_features(X)
         return mean_of_logs([model.score_pairs(X, pairs) for model in self.models_])
 
     def explain(self, x: Any, label: int) -> Explanation:
         """Explain a label's score, tree by tree, by the path to its best copy."""
-        self._check_fitted()
-        x = self._known_features(x, name="x")
+        self.check_fitted()
+        x = self.known_features(x, name="x")
         return Explanation.of_trees([model.explain(x, label) for model in self.models_])
 
     def senses(self, label: int) -> list[Sense]:
         """Return the senses of a label, one for each leaf: words, neighbors and examples."""
-        self._check_fitted()
+        self.check_fitted()
         return senses_of(self, label)
 
     def to_state(self) -> State:
         """Return the settings, the history, and the fitted trees as parts."""
-        self._check_fitted()
+        self.check_fitted()
         config = {k: v for k, v in self.get_params(deep=False).items() if k != "model"}
         parts = {f"tree-{i}": model.to_state() for i, model in enumerate(self.models_)}
         history = [[list(round_) for round_ in rounds] for rounds in self.history_]

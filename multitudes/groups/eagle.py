@@ -133,13 +133,13 @@ class Eagle(Estimator):
 
     def predict(self, X: Any, *, top_k: int = 5) -> Predictions:
         """Return the best labels of each instance; `model_.predict` has further options."""
-        self._check_fitted()
+        self.check_fitted()
         found: Predictions = self.model_.predict(X, top_k=top_k)
         return found
 
     def to_state(self) -> State:
         """Return settings, history, and the fitted model as a part; no imputed labels."""
-        self._check_fitted()
+        self.check_fitted()
         left_out = ("model", "n_jobs")
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in left_out}
         history = [list(round_) for round_ in self.history_]
