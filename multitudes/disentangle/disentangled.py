@@ -21,7 +21,7 @@ from multitudes.linear.search_index import checked_merge
 from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
 from multitudes.scores.ensemble import CANDIDATES, average
-from multitudes.store import State, build
+from multitudes.store import State, build, state_of
 from multitudes.types import PartitionModel, Predictions, Sparse
 from multitudes.validation import checked_count, checked_features, checked_labels, checked_number
 
@@ -214,7 +214,7 @@ class Disentangled(Estimator):
         """Return the settings, the history, and the fitted trees as parts."""
         self.check_fitted()
         config = {k: v for k, v in self.get_params(deep=False).items() if k != "model"}
-        parts = {f"tree-{i}": model.to_state() for i, model in enumerate(self.models_)}
+        parts = {f"tree-{i}": state_of(model) for i, model in enumerate(self.models_)}
         history = [[list(round_) for round_ in rounds] for rounds in self.history_]
         arrays: dict[str, npt.NDArray[Any]] = {}
         for i, notes in enumerate(self.notes_):

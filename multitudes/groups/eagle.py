@@ -16,7 +16,7 @@ from multitudes.groups.candidates import Candidates, checked_candidates
 from multitudes.groups.embeddings import checked_instances, embedder
 from multitudes.groups.imputation import Imputation, Rule, assign, spread
 from multitudes.groups.rounds import Round, Rounds, checked_texts_or_rows, group_folds, take
-from multitudes.store import State, build
+from multitudes.store import State, build, state_of
 from multitudes.types import Model, Predictions, Sparse
 from multitudes.validation import checked_count
 
@@ -144,7 +144,7 @@ class Eagle(Estimator):
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in left_out}
         history = [list(round_) for round_ in self.history_]
         return State(
-            "eagle", {**config, "history": history}, parts={"model": self.model_.to_state()}
+            "eagle", {**config, "history": history}, parts={"model": state_of(self.model_)}
         )
 
     @classmethod
