@@ -145,7 +145,7 @@ def test_messages_name_stdin(cli, model, tmp_path, monkeypatch, content, message
 
 
 def test_explain_is_refused_before_anything_is_shown(cli, model, monkeypatch):
-    monkeypatch.delattr("multitudes.linear.tree_estimator.TreeEstimator.explain")
+    monkeypatch.setattr("multitudes.tagger.explanations.Explains", type("Nobody", (), {}))
     result = cli("predict", model, "--text", "juicy apple", "--explain")
     assert result.code == 2
     assert "cannot explain its scores" in result.err
