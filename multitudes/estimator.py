@@ -102,14 +102,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         Y = label_matrix(y, n_instances=len(found), n_labels=found.n_labels)
         return precision_at_k(found, Y, k=1)
 
-    def _check_fitted(self) -> None:
+    def check_fitted(self) -> None:
         """Raise a NotFittedError unless the model was fitted or loaded."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"this {type(self).__name__} has not learned anything yet: call fit or load first"
             )
 
-    def _known_features(self, X: Any, *, name: str = "X") -> Sparse:
+    def known_features(self, X: Any, *, name: str = "X") -> Sparse:
         """Return checked features of a fitted model: as many as in training, of the same names."""
         if hasattr(self, "feature_names_in_"):
             _check_feature_names(self, X, reset=False)
@@ -117,6 +117,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             X, n_features=self.n_features_in_, name=name, model=type(self).__name__
         )
 
-    def _note_feature_names(self, X: Any) -> None:
+    def note_feature_names(self, X: Any) -> None:
         """Set `feature_names_in_` if X is a table with names of columns."""
         _check_feature_names(self, X, reset=True)

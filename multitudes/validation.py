@@ -11,6 +11,18 @@ import scipy.sparse as sp
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import FloatArray, IntArray, Sparse
 
+__all__ = [
+    "checked_count",
+    "checked_features",
+    "checked_hard_negatives",
+    "checked_label",
+    "checked_label_ids",
+    "checked_labels",
+    "checked_number",
+    "checked_weights",
+    "label_matrix",
+]
+
 REAL = "fiub"  # kinds of numpy dtypes that hold real numbers
 
 

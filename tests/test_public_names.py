@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import tomllib
 from pathlib import Path
 
 import griffe
@@ -17,6 +18,7 @@ PUBLIC = (
     "config", "data", "deep", "disentangle", "encoder", "engine", "errors", "estimator",
     "features", "groups", "labels",
     "linear", "metrics", "models", "scores", "seq2set", "server", "store", "tagger", "types",
+    "validation",
 )  # fmt: skip
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 
@@ -54,6 +56,14 @@ def test_every_package_is_public_or_known_to_be_private():
 
 
 PRIVATE = {"cli", "kernels"}
+
+
+def test_import_linter_refuses_a_folder_without_a_layer():
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    (layers,) = (one for one in rules["importlinter"]["contracts"] if one["type"] == "layers")
+    assert layers["exhaustive"]
+    assert layers["containers"] == ["multitudes"]
+    assert not {*PUBLIC, *PRIVATE} & set(layers["exhaustive_ignores"])
 
 
 @pytest.mark.parametrize("package", PUBLIC)

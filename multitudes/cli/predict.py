@@ -124,7 +124,10 @@ def _tag_texts(
 ) -> None:
     from multitudes.cli.show import show_json
     from multitudes.tagger import predict_tags
+    from multitudes.tagger.explanations import checked_explaining
 
+    if explain and not json:
+        checked_explaining(tagger.model_)
     tagged = predict_tags(
         tagger, texts, kind=answer.kind, top_k=answer.top_k, threshold=answer.threshold
     )

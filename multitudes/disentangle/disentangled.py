@@ -26,7 +26,7 @@ from multitudes.linear.search_index import checked_merge
 from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
 from multitudes.scores.ensemble import CANDIDATES, average
-from multitudes.store import State, build
+from multitudes.store import State, build, state_of
 from multitudes.types import PartitionModel, Predictions, Sparse
 from multitudes.validation import checked_count, checked_features, checked_labels, checked_number
 
@@ -165,7 +165,7 @@ class Disentangled(Estimator):
             models.append(model)
             history.append(rounds)
         self._set_learned(models, history, [self._note_senses(model, X, Y) for model in models])
-        self._note_feature_names(given)
+        self.note_feature_names(given)
         return self
 
     def predict(
@@ -181,8 +181,8 @@ class Disentangled(Estimator):
 
         `beam_width` replaces the setting `predict_width`.
         """
-        self._check_fitted()
-        X = self._known_features(X)
+        self.check_fitted()
+        X = self.known_features(X)
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         merge = checked_merge(self.merge)
         alone = len(self.models_) == 1
@@ -200,26 +200,26 @@ class Disentangled(Estimator):
 
     def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
         """Return the logarithms of the scores of given pairs; see `XRLinear.score_pairs`."""
-        self._check_fitted()
-        X = self._known_features(X)
+        self.check_fitted()
+        X = self.known_features(X)
         return mean_of_logs([model.score_pairs(X, pairs) for model in self.models_])
 
     def explain(self, x: Any, label: int) -> Explanation:
         """Explain a label's score, tree by tree, by the path to its best copy."""
-        self._check_fitted()
-        x = self._known_features(x, name="x")
+        self.check_fitted()
+        x = self.known_features(x, name="x")
         return Explanation.of_trees([model.explain(x, label) for model in self.models_])
 
     def senses(self, label: int) -> list[Sense]:
         """Return the senses of a label, one for each leaf: words, neighbors and examples."""
-        self._check_fitted()
+        self.check_fitted()
         return senses_of(self, label)
 
     def to_state(self) -> State:
         """Return the settings, the history, and the fitted trees as parts."""
-        self._check_fitted()
+        self.check_fitted()
         config = {k: v for k, v in self.get_params(deep=False).items() if k != "model"}
-        parts = {f"tree-{i}": model.to_state() for i, model in enumerate(self.models_)}
+        parts = {f"tree-{i}": state_of(model) for i, model in enumerate(self.models_)}
         history = [[list(round_) for round_ in rounds] for rounds in self.history_]
         arrays: dict[str, npt.NDArray[Any]] = {}
         for i, notes in enumerate(self.notes_):

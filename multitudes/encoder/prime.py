@@ -242,7 +242,7 @@ class Prime(Estimator):
     @property
     def label_vectors_(self) -> FloatArray:
         """Vectors (n_labels, d) that texts are compared with: prototypes, or the classifier's."""
-        self._check_fitted()
+        self.check_fitted()
         return self.index_.vectors
 
     @property
@@ -252,7 +252,7 @@ class Prime(Estimator):
 
     def embed(self, X: Texts) -> FloatArray:
         """Return embeddings (n, d) of texts, of unit length."""
-        self._check_fitted()
+        self.check_fitted()
         backbone = self.network_.backbone
         precision = self._precision or self.precision
         if self._encoder is None or self._encoder.setting != precision:
@@ -268,7 +268,7 @@ class Prime(Estimator):
         `filter_pairs` (n_pairs, 2) are (row, label) pairs to leave out, for texts that are labels
         themselves.
         """
-        self._check_fitted()
+        self.check_fitted()
         return self.index_.search(self.embed(X), top_k=top_k, filter_pairs=filter_pairs)
 
     def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
@@ -276,7 +276,7 @@ class Prime(Estimator):
 
         A loaded model starts on the CPU. What is not given stays as it is.
         """
-        self._check_fitted()
+        self.check_fitted()
         if precision is not None:
             self._precision = checked_precision(precision)
         if device is not None:
@@ -296,7 +296,7 @@ class Prime(Estimator):
         top_k : int
             Training instances shown, if the model keeps them (``keep_instances=True``).
         """
-        self._check_fitted()
+        self.check_fitted()
         label = checked_label(label, self.n_labels_)
         vector = self.label_vectors_[label]
         query = vector if text is None else self.embed([text])[0]
@@ -340,7 +340,7 @@ class Prime(Estimator):
         examples : sequence of lists of str, or of TokenRows, optional
             For each label a few texts that have it; an empty list for none.
         """
-        self._check_fitted()
+        self.check_fitted()
         backbone = self.network_.backbone
         label_texts = checked_texts(label_texts, "label_texts")
         centroids = example_centroids(
@@ -358,7 +358,7 @@ class Prime(Estimator):
 
     def to_state(self) -> State:
         """Settings, label vectors with their index, and the network with its backbone."""
-        self._check_fitted()
+        self.check_fitted()
         return State(
             "prime",
             {**self.get_params(deep=False), **self.config_dicts()},

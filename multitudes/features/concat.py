@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features.weighting import side_by_side
-from multitudes.store import build
+from multitudes.store import build, state_of
 from multitudes.store.state import State
 
 
@@ -74,7 +74,7 @@ class ConcatFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def to_state(self) -> State:
         """Return the weights, and each block as a part."""
         self._check_fitted()
-        states = [block.to_state() for block in self.blocks_]
+        states = [state_of(block) for block in self.blocks_]
         config = {"weights": self._weights(), "n_features": self.n_features_}
         return State(
             "concat-features", config, parts={f"block-{i}": s for i, s in enumerate(states)}

@@ -16,7 +16,7 @@ from multitudes.groups.candidates import Candidates, checked_candidates
 from multitudes.groups.embeddings import checked_instances, embedder
 from multitudes.groups.imputation import Imputation, Rule, assign, spread
 from multitudes.groups.rounds import Round, Rounds, checked_texts_or_rows, group_folds, take
-from multitudes.store import State, build
+from multitudes.store import State, build, state_of
 from multitudes.types import Model, Predictions, Sparse
 from multitudes.validation import checked_count
 
@@ -133,18 +133,18 @@ class Eagle(Estimator):
 
     def predict(self, X: Any, *, top_k: int = 5) -> Predictions:
         """Return the best labels of each instance; `model_.predict` has further options."""
-        self._check_fitted()
+        self.check_fitted()
         found: Predictions = self.model_.predict(X, top_k=top_k)
         return found
 
     def to_state(self) -> State:
         """Return settings, history, and the fitted model as a part; no imputed labels."""
-        self._check_fitted()
+        self.check_fitted()
         left_out = ("model", "n_jobs")
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in left_out}
         history = [list(round_) for round_ in self.history_]
         return State(
-            "eagle", {**config, "history": history}, parts={"model": self.model_.to_state()}
+            "eagle", {**config, "history": history}, parts={"model": state_of(self.model_)}
         )
 
     @classmethod

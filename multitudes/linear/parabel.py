@@ -109,7 +109,7 @@ class Parabel(Estimator):
                 tree.fit(X, Y, label_embeddings=label_embeddings)
                 checkpoint.keep(stage, tree)
         self._set_learned(trees)
-        self._note_feature_names(given)
+        self.note_feature_names(given)
         checkpoint.clear()
         return self
 
@@ -123,9 +123,9 @@ class Parabel(Estimator):
         labels: npt.ArrayLike | None = None,
     ) -> Predictions:
         """Return the best labels of each instance; parameters as in `XRLinear.predict`."""
-        self._check_fitted()
+        self.check_fitted()
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
-        X = self._known_features(X)
+        X = self.known_features(X)
         width = max(top_k, CANDIDATES)
         found = [
             tree.predict(X, top_k=width, beam_width=beam_width, labels=labels)
@@ -135,28 +135,28 @@ class Parabel(Estimator):
 
     def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
         """Return the logarithms of the scores of given pairs; see `XRLinear.score_pairs`."""
-        self._check_fitted()
-        X = self._known_features(X)
+        self.check_fitted()
+        X = self.known_features(X)
         return mean_of_logs([tree.score_pairs(X, pairs) for tree in self.trees_])
 
     def explain(self, x: Any, label: int) -> Explanation:
         """Explain a label's score, tree by tree; see `XRLinear.explain`."""
-        self._check_fitted()
-        x = self._known_features(x, name="x")
+        self.check_fitted()
+        x = self.known_features(x, name="x")
         return Explanation.of_trees([tree.explain(x, label) for tree in self.trees_])
 
     def partial_fit(self, X: Any, y: Sparse) -> Self:
         """Learn from further instances; see `XRLinear.partial_fit`."""
         if not hasattr(self, "trees_"):
             return self.fit(X, y)
-        X = self._known_features(X)
+        X = self.known_features(X)
         self._set_learned([tree.partial_fit(X, y) for tree in self.trees_])
         return self
 
     def add_labels(self, X: Any, y: Sparse, *, label_features: Any = None) -> Self:
         """Add labels to every tree; see `XRLinear.add_labels`."""
-        self._check_fitted()
-        X = self._known_features(X)
+        self.check_fitted()
+        X = self.known_features(X)
         self._set_learned(
             [tree.add_labels(X, y, label_features=label_features) for tree in self.trees_]
         )
@@ -164,7 +164,7 @@ class Parabel(Estimator):
 
     def remove_labels(self, labels: npt.ArrayLike) -> Self:
         """Drop labels from every tree; see `XRLinear.remove_labels`."""
-        self._check_fitted()
+        self.check_fitted()
         self._set_learned([tree.remove_labels(labels) for tree in self.trees_])
         return self
 
@@ -174,7 +174,7 @@ class Parabel(Estimator):
 
     def to_state(self) -> State:
         """Return the settings, and the trees as parts."""
-        self._check_fitted()
+        self.check_fitted()
         config = {"n_trees": self.n_trees}
         parts = {f"tree-{i}": tree.to_state() for i, tree in enumerate(self.trees_)}
         return State("parabel", config, parts=parts)

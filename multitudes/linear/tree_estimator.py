@@ -99,7 +99,7 @@ class TreeEstimator(Estimator):
                 checkpoint.keep("tree", tree)
             levels = train_tree(task, tree, team, checkpoint)
         self._set_learned(tree, levels, task.X.shape[1])
-        self._note_feature_names(X)
+        self.note_feature_names(X)
         checkpoint.clear()
         return self
 
@@ -117,7 +117,7 @@ class TreeEstimator(Estimator):
 
         The levels above stay as they are.
         """
-        self._check_fitted(matcher_only=True)
+        self.check_fitted(matcher_only=True)
         same = all(map(np.array_equal, tree.offsets[:-1], self.tree_.offsets[:-1]))
         if tree.depth != self.tree_.depth or not same:
             raise ConfigError("the tree differs from the fitted one above its leaves: use fit")
@@ -130,9 +130,9 @@ class TreeEstimator(Estimator):
 
     def match(self, X: Any, *, beam_width: int | None = None) -> Predictions:
         """Return the leaves that the levels above lead each instance to, best first."""
-        self._check_fitted(matcher_only=True)
+        self.check_fitted(matcher_only=True)
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
-        X = self._known_features(X)
+        X = self.known_features(X)
         n_leaves = self.tree_.n_leaves
         if self.tree_.depth == 1:
             ones = np.ones((X.shape[0], 1), np.float32)
@@ -171,10 +171,10 @@ class TreeEstimator(Estimator):
             How the scores of a label that lives in several leaves become one: 'mean' of the
             copies reached, 'max' or 'sum'. Without overlap it changes nothing.
         """
-        self._check_fitted()
+        self.check_fitted()
         top_k = checked_count(top_k, "top_k")
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
-        X = self._known_features(X)
+        X = self.known_features(X)
         index = self._index
         found, scores = index.search(
             X,
@@ -193,8 +193,8 @@ class TreeEstimator(Estimator):
         `pairs` is a CSR (n_instances, n_labels), stored wherever a score is wanted; so is the
         result. Raw margins stay as they are. Copies of a label are averaged.
         """
-        self._check_fitted()
-        X = self._known_features(X)
+        self.check_fitted()
+        X = self.known_features(X)
         pairs = checked_pairs(pairs, (X.shape[0], self.n_labels_))
         rule = scoring(self.score_function)
         return score_tree_pairs(self.tree_, self.levels_, X, pairs, rule, n_jobs=self.n_jobs)
@@ -207,8 +207,8 @@ class TreeEstimator(Estimator):
         x : CSR or array (1, n_features)
         label : int
         """
-        self._check_fitted()
-        x = self._known_features(x, name="x")
+        self.check_fitted()
+        x = self.known_features(x, name="x")
         if x.shape[0] != 1:
             raise DataError(f"explain takes one instance at a time, got {x.shape[0]} rows")
         label = checked_label(label, self.n_labels_)
@@ -222,7 +222,7 @@ class TreeEstimator(Estimator):
         """
         if not hasattr(self, "tree_"):
             return self.fit(X, y)
-        X = self._known_features(X)
+        X = self.known_features(X)
         Y = checked_labels(y, n_instances=X.shape[0], n_labels=self.n_labels_)
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             levels = refit_clusters(
@@ -248,8 +248,8 @@ class TreeEstimator(Estimator):
         label_features : CSR or array (n_new, n_features), optional
             Features of each new label's text; they lead labels without instances to a leaf.
         """
-        self._check_fitted()
-        X = self._known_features(X)
+        self.check_fitted()
+        X = self.known_features(X)
         Y = checked_labels(y, n_instances=X.shape[0])
         n_new = Y.shape[1] - self.n_labels_
         if n_new < 1:
@@ -258,7 +258,7 @@ class TreeEstimator(Estimator):
                 "the new labels are the columns beyond"
             )
         if label_features is not None:
-            label_features = self._known_features(label_features, name="label_features")
+            label_features = self.known_features(label_features, name="label_features")
             if label_features.shape[0] != n_new:
                 raise DataError(
                     f"label_features must have a row for each of the {n_new:,} new labels, "
@@ -275,7 +275,7 @@ class TreeEstimator(Estimator):
 
     def remove_labels(self, labels: npt.ArrayLike) -> Self:
         """Drop labels; the others keep their order and are renumbered from 0."""
-        self._check_fitted()
+        self.check_fitted()
         dropped = {checked_label(label, self.n_labels_) for label in np.atleast_1d(labels).tolist()}
         if len(dropped) == self.n_labels_:
             raise DataError("all labels would be removed: a model needs at least one")
@@ -292,7 +292,7 @@ class TreeEstimator(Estimator):
 
     def to_state(self) -> State:
         """Return settings, tree and levels; paths and settings of the machine are left out."""
-        self._check_fitted()
+        self.check_fitted()
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_SAVED}
         config["solver"] = self.solver.to_dict()
         parts = {f"level-{i}": level.to_state() for i, level in enumerate(self.levels_)}
@@ -375,8 +375,9 @@ class TreeEstimator(Estimator):
             random_state=self.random_state,
         )
 
-    def _check_fitted(self, *, matcher_only: bool = False) -> None:
-        super()._check_fitted()
+    def check_fitted(self, *, matcher_only: bool = False) -> None:
+        """Raise a NotFittedError unless the model was fitted; its leaves too, by default."""
+        super().check_fitted()
         if not matcher_only and len(self.levels_) < self.tree_.depth:
             raise NotFittedError(
                 "only the levels above the leaves are trained: call fit, or fit_ranker"

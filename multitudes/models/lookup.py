@@ -74,15 +74,25 @@ def stored_classes() -> dict[str, str]:
 
 
 def stored_classes_of_others() -> tuple[dict[str, str], list[str]]:
-    """Return kind -> "module:Class" of other packages' models, and what kept some from loading."""
-    classes: dict[str, str] = {}
+    """Return kind -> "module:Class" of other packages' models, and what kept some from loading.
+
+    A kind that is declared as two classes is nobody's: which of them comes first is chance.
+    """
+    owners: dict[str, dict[str, str]] = {}  # kind -> class -> the package that says so
     problems = []
     for entry in _declared():
         try:
-            classes |= model_spec(entry.name).stored
+            for kind, home in model_spec(entry.name).stored.items():
+                owners.setdefault(kind, {}).setdefault(home, _package(entry))
         except MultitudesError as error:
             problems.append(str(error))
-    return classes, problems
+    for kind, homes in owners.items():
+        if len(homes) > 1:
+            said = " and by ".join(f"{package} as {home}" for home, package in homes.items())
+            problems.append(
+                f"the kind {kind!r} is declared by {said}: uninstall one, or have its kind renamed"
+            )
+    return {kind: next(iter(homes)) for kind, homes in owners.items() if len(homes) == 1}, problems
 
 
 @functools.cache

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from multitudes.errors import ConfigError, MultitudesError
+
+_HOME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # module:name
 
 
 @dataclass(frozen=True)
@@ -54,17 +58,72 @@ class ModelSpec:
     updates: bool = False
     stored: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in ("name", "summary"):
+            if not isinstance(getattr(self, name), str):
+                self._refuse(name, "a str")
+        if not self.name:
+            self._refuse("name", "a name that is not empty")
+        if not (_HOME.fullmatch(self.make) if isinstance(self.make, str) else callable(self.make)):
+            self._refuse("make", '"module:name", a class or a function')
+        if self.reads not in ("features", "texts"):
+            self._refuse("reads", '"features" or "texts"')
+        for name in ("settings", "features", "stored"):
+            given = getattr(self, name)
+            if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+                self._refuse(name, "a mapping with str as keys")
+        for home in self.stored.values():
+            if not isinstance(home, str) or not _HOME.fullmatch(home):
+                self._refuse("stored", 'a mapping of kind to "module:Class"')
+        for name in ("has_leaves", "on_cluster", "updates"):
+            if not isinstance(getattr(self, name), bool):
+                self._refuse(name, "True or False")
+
     def make_model(self) -> Any:
-        """Return a new, unfitted estimator with the settings of this model."""
+        """Return a new, unfitted estimator with the settings of this model.
+
+        Raises
+        ------
+        ConfigError
+            If it cannot be made, has no ``fit`` and ``predict(X, top_k=)``, or reads something
+            other than was declared.
+        """
         make = imported(self.make) if isinstance(self.make, str) else self.make
-        model = make()
+        try:
+            model = make()
+            self._check(model)
+            return model.set_params(**self.settings) if self.settings else model
+        except MultitudesError:
+            raise
+        except Exception as error:  # another package's code may raise anything
+            home = self.make if isinstance(self.make, str) else _home(make)
+            raise ConfigError(
+                f"the model {self.name!r} cannot be made from {home} ({type(error).__name__}: "
+                f"{error}): upgrade or uninstall the package {_package(home)}"
+            ) from error
+
+    def _check(self, model: Any) -> None:
+        """Refuse what is not a model, or reads something other than was declared."""
+        from multitudes.types import Model
+
+        is_model = not inspect.isclass(model) and isinstance(model, Model)
+        if not is_model or not _takes(model.predict, "top_k"):
+            what = f"the class {model.__name__}" if inspect.isclass(model) else repr(model)
+            raise ConfigError(
+                f"the model {self.name!r} must have fit(X, y) and predict(X, top_k=), and what "
+                f"was made is {what}: see multitudes.types.Model"
+            )
         says_texts = bool(getattr(type(model), "reads_texts", False))
         if says_texts != (self.reads == "texts"):
             raise ConfigError(
                 f"the model {self.name!r} is declared to read {self.reads}, and its class "
                 f"{type(model).__name__} has reads_texts={says_texts}: one of the two is wrong"
             )
-        return model.set_params(**self.settings) if self.settings else model
+
+    def _refuse(self, name: str, allowed: str) -> None:
+        raise ConfigError(
+            f"ModelSpec({self.name!r}): {name} must be {allowed}, got {getattr(self, name)!r}"
+        )
 
 
 def imported(home: str) -> Any:
@@ -74,8 +133,22 @@ def imported(home: str) -> Any:
         return getattr(importlib.import_module(module), name)
     except MultitudesError:  # e.g. an extra that is missing: the message says what to install
         raise
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # another package's code may raise anything
         raise ConfigError(
             f"{home} cannot be imported ({type(error).__name__}: {error}): upgrade or uninstall "
-            f"the package {module.partition('.')[0]}"
+            f"the package {_package(home)}"
         ) from error
+
+
+def _home(make: Any) -> str:
+    return f"{getattr(make, '__module__', '?')}:{getattr(make, '__name__', repr(make))}"
+
+
+def _package(home: str) -> str:
+    return re.split("[.:]", home)[0]
+
+
+def _takes(function: Any, name: str) -> bool:
+    """Whether a function has a parameter of this name, or takes any."""
+    parameters = inspect.signature(function).parameters.values()
+    return any(one.name == name or one.kind is one.VAR_KEYWORD for one in parameters)

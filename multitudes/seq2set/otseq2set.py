@@ -280,7 +280,7 @@ class OTSeq2Set(Estimator):
     @property
     def n_labels_(self) -> int:
         """Labels that can be predicted."""
-        self._check_fitted()
+        self.check_fitted()
         return self.network_.n_labels
 
     def predict_sets(self, X: Sequence[str]) -> Predictions:
@@ -304,7 +304,7 @@ class OTSeq2Set(Estimator):
 
         The number format is always float32: `precision` may be "auto" or "float32".
         """
-        self._check_fitted()
+        self.check_fitted()
         if precision is not None and checked_precision(precision) == "bf16":
             raise ConfigError(
                 "OTSeq2Set predicts in float32 alone, got precision 'bf16': leave the precision out"
@@ -317,14 +317,14 @@ class OTSeq2Set(Estimator):
         return self.vocabulary_.rows(X, max_length=self.words.max_length).rows
 
     def _fitted_predictor(self) -> Predictor:
-        self._check_fitted()
+        self.check_fitted()
         return self._predictor(self.network_, self._config())
 
     # ------------------------------------------------------------------ saving
 
     def to_state(self) -> State:
         """Settings, vocabulary and weights."""
-        self._check_fitted()
+        self.check_fitted()
         return State(
             "otseq2set",
             {

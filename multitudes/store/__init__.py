@@ -3,7 +3,7 @@
 from multitudes.store.loading import load, read_manifest, read_state
 from multitudes.store.manifest import Manifest
 from multitudes.store.migration import build
-from multitudes.store.registry import register
+from multitudes.store.registry import register, state_of
 from multitudes.store.saving import save
 from multitudes.store.state import State, Storable, Versioned
 
@@ -18,4 +18,5 @@ __all__ = [
     "read_state",
     "register",
     "save",
+    "state_of",
 ]

@@ -8,10 +8,10 @@ comes from a file is ever imported.
 
 from __future__ import annotations
 
-from multitudes.errors import StoreError, suggestion
+from multitudes.errors import ConfigError, StoreError, suggestion
 from multitudes.models import lookup
 from multitudes.models.spec import imported
-from multitudes.store.state import Storable
+from multitudes.store.state import State, Storable
 
 # kind -> "module:Class", imported on first use so that loading one model imports only its parts.
 # Models are not among them: they declare their own.
@@ -64,13 +64,59 @@ def class_of(kind: str) -> type[Storable]:
         declared, problems = lookup.stored_classes_of_others()
         home = declared.get(kind)
     if home is None:
-        hint = f"{suggestion(kind, kinds())} (a class of your own: call store.register first)"
+        hint = (
+            f"{suggestion(kind, kinds())} (install the package that declares it; a class of your "
+            "own: call store.register first)"
+        )
         raise StoreError(
             f"the model is of kind {kind!r}, which this version does not know: "
             + "; ".join([hint, *problems])
         )
     cls: type[Storable] = imported(home)
     return cls
+
+
+def state_of(obj: Storable) -> State:
+    """Return the state of an object, and refuse one that `load` would not make again.
+
+    Objects made of others call it on these, so that a class that nothing declares is found when it
+    is saved, not when it is needed.
+
+    Raises
+    ------
+    StoreError
+        If the kind that the object writes is not declared or registered, or is another class's.
+    """
+    state, cls = obj.to_state(), type(obj)
+    if not isinstance(state, State):
+        raise StoreError(f"{cls.__name__}.to_state must return a State, got {state!r}")
+    if kind_is_unknown(state.kind):
+        problems = lookup.stored_classes_of_others()[1]
+        raise StoreError(
+            f"{cls.__name__} writes the kind {state.kind!r}, which no ModelSpec.stored declares: "
+            + "; ".join(["add it, or loading will fail (or call store.register)", *problems])
+        )
+    try:
+        found = class_of(state.kind)
+    except ConfigError as error:
+        raise StoreError(
+            f"{cls.__name__} writes the kind {state.kind!r}, whose declared class cannot be "
+            f"loaded: {error}"
+        ) from error
+    # By name, because a module that was loaded again has made its classes again.
+    if (found.__module__, found.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise StoreError(
+            f"{cls.__name__} writes the kind {state.kind!r}, which is declared as "
+            f"{found.__module__}:{found.__qualname__}, and loading would make one of these: "
+            "write a kind of its own, and declare it in ModelSpec.stored"
+        )
+    return state
+
+
+def kind_is_unknown(kind: str) -> bool:
+    """Whether no class is declared or registered for a kind."""
+    known = kind in _registered or kind in _homes()
+    return not known and kind not in lookup.stored_classes_of_others()[0]
 
 
 def _homes() -> dict[str, str]:

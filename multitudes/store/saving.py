@@ -5,6 +5,8 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
+
 from multitudes.errors import StoreError
 from multitudes.store.files import check_dtype, sha256_of, write_arrays, write_strings
 from multitudes.store.folder import replaced
@@ -20,25 +22,28 @@ from multitudes.store.manifest import (
     plain_json,
 )
 from multitudes.store.migration import current_version
+from multitudes.store.registry import state_of
 from multitudes.store.state import State, Storable
 
 
-def save(obj: Storable, path: str | PathLike[str]) -> None:
+def save(obj: Storable | State, path: str | PathLike[str]) -> None:
     """Save an object as a folder; an older model there is replaced in one step.
 
     Parameters
     ----------
-    obj : Storable
-        A fitted model, or anything else with `to_state`.
+    obj : Storable or State
+        A fitted model, or anything else with `to_state`. A State is written as it is, also if no
+        class is declared for its kind: `read_state` returns it.
     path : path
         The folder. It may be missing, empty, or hold a model; anything else is refused.
 
     Raises
     ------
     StoreError
-        If `path` holds other files, or the disk refuses. What was there before is untouched.
+        If the class could not be loaded again (see `state_of`), `path` holds other files, or the
+        disk refuses. What was there before is untouched.
     """
-    state = obj.to_state()
+    state = obj if isinstance(obj, State) else state_of(obj)
     path = Path(path)
     entry = describe(state)
     try:
@@ -61,6 +66,11 @@ def describe(state: State, *, depth: int = 0) -> ObjectEntry:
     for name in state.parts.keys() & state.folders.keys():
         raise StoreError(f"{state.kind} has a part and a folder named {name!r}: rename one")
     for name, array in state.arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise StoreError(
+                f"array {name!r} of {state.kind} must be a numpy array, got "
+                f"{type(array).__name__}: convert it in to_state"
+            )
         check_dtype(name, array)
     return ObjectEntry(
         kind=state.kind,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from multitudes.data import Dataset
-from multitudes.errors import ConfigError, NotFittedError
+from multitudes.errors import ConfigError, MultitudesError, NotFittedError, TrainingError
 from multitudes.progress import track
 from multitudes.scores import remove_pairs
 from multitudes.scores.calibrated import Calibrated, CalibrationConfig
@@ -124,12 +125,14 @@ class Predictor:
     def _candidates(self, inputs: Any, kind: Kind, top_k: int) -> Predictions:
         """Return what `_as_kind` starts from: the best labels, or the sets a model generates."""
         X = self.transform(inputs)
-        found: Predictions
-        if self._generates(kind):
-            found = self.model.predict_sets(X)
-        else:
-            found = self.model.predict(X, top_k=top_k)
-        return found
+        method = "predict_sets" if self._generates(kind) else "predict"
+        with named_failures(self.model, method):
+            found = (
+                self.model.predict_sets(X)
+                if method == "predict_sets"
+                else self.model.predict(X, top_k=top_k)
+            )
+        return checked_predictions(found, self.model, method, n=count(inputs))
 
     def _as_kind(self, predictions: Predictions, kind: Kind) -> Predictions:
         if kind == "scores" or self._generates(kind):
@@ -160,6 +163,47 @@ class Predictor:
 def count(inputs: Any) -> int:
     """Return the number of texts, or of rows of X."""
     return int(inputs.shape[0]) if hasattr(inputs, "shape") else len(inputs)
+
+
+@contextmanager
+def named_failures(model: Any, method: str) -> Iterator[None]:
+    """Say which model it was when one that is not of this library raises an error of its own."""
+    try:
+        yield
+    except (MultitudesError, MemoryError):
+        raise
+    except Exception as error:
+        who = type(inner_model(model))
+        if _is_ours(who):
+            raise
+        kind = TrainingError if method == "fit" else MultitudesError
+        raise kind(
+            f"{who.__module__}.{who.__qualname__}.{method} failed ({type(error).__name__}: "
+            f"{error}): this model is not part of multitudes; tell its authors"
+        ) from error
+
+
+def inner_model(model: Any) -> Any:
+    """Return the model inside those of this library that wrap one, e.g. `Eagle`."""
+    while _is_ours(type(model)) and hasattr(model, "model"):
+        model = model.model
+    return model
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == "multitudes"
+
+
+def checked_predictions(found: Any, model: Any, method: str, *, n: int) -> Predictions:
+    """Return what a model predicted for n instances, or say what is wrong with it."""
+    who = f"{type(model).__module__}.{type(model).__qualname__}.{method}"
+    if not isinstance(found, Predictions):
+        raise MultitudesError(
+            f"{who} must return multitudes.types.Predictions, got {type(found).__name__}"
+        )
+    if len(found) != n:
+        raise MultitudesError(f"{who} returned {len(found):,} rows for {n:,} instances")
+    return found
 
 
 def named_tags(predictions: Predictions, names: Sequence[str]) -> list[list[Tag]]:

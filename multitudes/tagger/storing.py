@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitudes.errors import StoreError
-from multitudes.store import State, Storable, build
+from multitudes.store import State, Storable, build, state_of
 from multitudes.tagger.group_report import GroupReport
 
 
@@ -27,7 +27,8 @@ def tagger_state(tagger: Any) -> State:
         if not isinstance(part, Storable):
             raise StoreError(
                 f"the tagger's {name}, {type(part).__name__}, cannot be saved: "
-                "it needs to_state and from_state, and store.register"
+                "it needs to_state and from_state, and a package that declares it (a class of your "
+                "own: call store.register)"
             )
     strings: dict[str, Sequence[str]] = {"labels": tagger.classes_}
     if tagger.feature_names_ is not None:
@@ -50,7 +51,7 @@ def tagger_state(tagger: Any) -> State:
         },
         arrays,
         strings=strings,
-        parts={name: part.to_state() for name, part in parts.items()},
+        parts={name: state_of(part) for name, part in parts.items()},
     )
 
 

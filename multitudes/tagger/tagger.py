@@ -260,7 +260,7 @@ class Tagger(Estimator):
             "float32", "bf16", or "auto" for bf16 where the processor has it; of text encoders
             alone. It is not saved: the setting `precision` is.
         """
-        self._check_fitted()
+        self.check_fitted()
         move(self.model_, self.features_, device, precision)
         return self
 
@@ -305,7 +305,7 @@ class Tagger(Estimator):
         text : str, or one row of X
         label : str
         """
-        self._check_fitted()
+        self.check_fitted()
         label_id = inputs.label_id(label, self.classes_)
         model = checked_explaining(self.model_)
         given = self._checked_inputs([text] if self.takes_texts_ else text)
@@ -322,14 +322,14 @@ class Tagger(Estimator):
 
         The senses with most texts come first; in an ensemble, tree by tree.
         """
-        self._check_fitted()
+        self.check_fitted()
         senses = checked_overlapping(self.model_).senses(inputs.label_id(label, self.classes_))
         names = self._feature_names()
         return [sense.named(self.classes_, names, self.examples_) for sense in senses]
 
     def ambiguous_labels(self, *, top_k: int = 20) -> list[Ambiguity]:
         """Return the labels whose senses are farthest apart; for a tagger with overlap."""
-        self._check_fitted()
+        self.check_fitted()
         found = ambiguous(checked_overlapping(self.model_))[:top_k]
         return [row._replace(label=self.classes_[int(row.label)]) for row in found]
 
@@ -368,7 +368,7 @@ class Tagger(Estimator):
             New labels for a text encoder, which needs nothing but their description: texts by name,
             or names that say enough. `texts` with these labels are examples, and help.
         """
-        self._check_fitted()
+        self.check_fitted()
         updating.check_updatable(self.model_, "add_labels")
         given = None if texts is None else self._checked_inputs(texts)
         with progress.shown(self.verbose):
@@ -380,7 +380,7 @@ class Tagger(Estimator):
 
     def remove_labels(self, labels: Sequence[str]) -> Self:
         """Drop labels by name; the others keep their order."""
-        self._check_fitted()
+        self.check_fitted()
         updating.check_updatable(self.model_, "remove_labels")
         if isinstance(labels, str):
             raise DataError("remove_labels takes a list of label names, got one str: write [label]")
@@ -407,7 +407,7 @@ class Tagger(Estimator):
 
     def to_state(self) -> State:
         """Return settings, label names, and model, features and calibration as parts."""
-        self._check_fitted()
+        self.check_fitted()
         return tagger_state(self)
 
     @classmethod
@@ -425,7 +425,7 @@ class Tagger(Estimator):
         )
 
     def _predictor(self) -> Predictor:
-        self._check_fitted()
+        self.check_fitted()
         return Predictor(self.model_, self.features_, self.calibrated_, len(self.classes_))
 
     def _predict_kind(

@@ -11,13 +11,21 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from multitudes.data import Dataset, LabelSpace, relabel
-from multitudes.errors import ConfigError, DataError
+from multitudes.errors import ConfigError, DataError, TrainingError
 from multitudes.groups import Eagle
 from multitudes.groups.grouped_dataset import features_of
 from multitudes.tagger.group_report import GroupReport
 from multitudes.tagger.inputs import texts_of_labels
+from multitudes.tagger.prediction import inner_model, named_failures
 from multitudes.tagger.settings import set_where_known
-from multitudes.types import MovesToDevice, Predictions, Sparse, TakesLabelTexts, TrainsInEpochs
+from multitudes.types import (
+    Model,
+    MovesToDevice,
+    Predictions,
+    Sparse,
+    TakesLabelTexts,
+    TrainsInEpochs,
+)
 
 # Attribute of a fitted text model -> what its count means.
 COUNTS = {
@@ -82,9 +90,22 @@ def fit_model(model: Any, features: Any, data: TrainingData) -> tuple[Any, Group
         set_where_known(model, "checkpoint", data.checkpoint)
     X = features.fit_transform(dataset.X if dataset.texts is None else dataset.texts)
     if data.grouped is None:
-        return model.fit(X, dataset.Y), None
-    eagle = model.fit(X, *data.grouped)
+        return fitted(model, X, dataset.Y), None
+    eagle = fitted(model, X, *data.grouped)
     return eagle.model_, _report(eagle, data)
+
+
+def fitted(model: Any, *data: Any, **arguments: Any) -> Any:
+    """Return what ``fit`` returns, the model itself; an error names a model that is not ours."""
+    with named_failures(model, "fit"):
+        found = model.fit(*data, **arguments)
+    if not isinstance(found, Model):
+        who = type(inner_model(model))
+        raise TrainingError(
+            f"{who.__module__}.{who.__qualname__}.fit must return the model, got "
+            f"{type(found).__name__}: end it with  return self"
+        )
+    return found
 
 
 def _fit_on_texts(model: Any, data: TrainingData) -> tuple[Any, GroupReport | None]:
@@ -93,7 +114,7 @@ def _fit_on_texts(model: Any, data: TrainingData) -> tuple[Any, GroupReport | No
     arguments = fit_arguments(inside, data)
     with _torch_threads(inside, data.n_jobs):
         if data.grouped is None:
-            return inside.fit(dataset.texts, dataset.Y, **arguments), None
+            return fitted(inside, dataset.texts, dataset.Y, **arguments), None
         if data.checkpoint is not None and model.rounds:
             raise ConfigError(
                 f"groups.rounds={model.rounds} trains many models, which one checkpoint cannot "
@@ -101,7 +122,7 @@ def _fit_on_texts(model: Any, data: TrainingData) -> tuple[Any, GroupReport | No
             )
         eagle: Eagle = model.set_params(model=TextLearner(inside, **arguments))
         vectors = features_of(dataset, n_jobs=data.n_jobs)
-        eagle.fit(dataset.texts, *data.grouped, features=vectors)
+        fitted(eagle, dataset.texts, *data.grouped, features=vectors)
         return eagle.model_.model_, _report(eagle, data)
 
 
@@ -175,7 +196,7 @@ class TextLearner(BaseEstimator):  # type: ignore[misc]
         """Learn from texts and their labels."""
         names = ("label_texts", "validation", "checkpoint")
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
-        self.model_ = clone(self.model).fit(X, y, **given)
+        self.model_ = fitted(clone(self.model), X, y, **given)
         return self
 
     def predict(self, X: Any, *, top_k: int = 5) -> Predictions:

@@ -142,3 +142,11 @@ def test_messages_name_stdin(cli, model, tmp_path, monkeypatch, content, message
         result = cli("predict", model, "-")
     assert result.code == 3
     assert f"error: {message}" in result.err
+
+
+def test_explain_is_refused_before_anything_is_shown(cli, model, monkeypatch):
+    monkeypatch.setattr("multitudes.tagger.explanations.Explains", type("Nobody", (), {}))
+    result = cli("predict", model, "--text", "juicy apple", "--explain")
+    assert result.code == 2
+    assert "cannot explain its scores" in result.err
+    assert result.out == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -12,11 +13,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+import multitudes
 from multitudes.disentangle import Disentangled
 from multitudes.groups import Eagle
 from multitudes.linear import OneVsAll, Parabel, XRLinear
 
-PACKAGES = ("linear", "disentangle", "groups", "encoder", "seq2set")
+NOT_MODELS = {"Model", "Tagger"}  # a protocol, and what is made of a model and features
 N, N_LABELS, N_FEATURES = 150, 40, 40
 TREE = {"branching": 4, "max_leaf_size": 5, "beam_width": 4}
 
@@ -47,15 +49,25 @@ class Case:
 
 
 def public_models() -> dict[str, type]:
-    """All public classes with fit and predict, by name."""
+    """All public classes with fit and predict, by name: of whatever package there is."""
     found = {}
-    for package in PACKAGES:
-        module = importlib.import_module(f"multitudes.{package}")
-        for name in module.__all__:
-            one = getattr(module, name)
-            if inspect.isclass(one) and hasattr(one, "fit") and hasattr(one, "predict"):
-                found[name] = one
+    for package in pkgutil.iter_modules(multitudes.__path__, "multitudes."):
+        if not package.name.endswith("__main__"):
+            found |= models_of(importlib.import_module(package.name))
     return found
+
+
+def models_of(module: Any) -> dict[str, type]:
+    """The classes with fit and predict that a module exports."""
+    public = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    return {
+        name: one
+        for name, one in public.items()
+        if name not in NOT_MODELS
+        and inspect.isclass(one)
+        and hasattr(one, "fit")
+        and hasattr(one, "predict")
+    }
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from multitudes import store, types
 from multitudes.config import Config
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.estimator import Estimator
+from multitudes.models import built_in_models
 from multitudes.types import Model, Predictions
 
-from .cases import CASES, Case, public_models
+from .cases import CASES, Case, models_of, public_models
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -58,7 +60,21 @@ def model(case):
 
 
 def test_there_is_a_case_for_every_public_model():
+    missing = set(public_models()) - set(CASES)
+    assert not missing, "add a Case to tests/contract/cases.py"
     assert set(CASES) == set(public_models())
+
+
+def test_every_model_with_a_name_is_among_the_public_ones():
+    declared = {type(spec.make_model()) for spec in built_in_models().values()}
+    assert declared <= set(public_models().values())
+
+
+def test_a_model_of_a_new_package_is_found():
+    new = type("Newcomer", (), {"fit": None, "predict": None})
+    module = SimpleNamespace(__all__=["Newcomer", "N"], Newcomer=new, N=3, Hidden=new)
+    assert models_of(module) == {"Newcomer": new}
+    assert models_of(SimpleNamespace()) == {}
 
 
 # --- settings

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from multitudes.errors import ConfigError, StoreError
+from multitudes.errors import ConfigError, MultitudesError, StoreError, TrainingError
 from multitudes.models import ModelSpec, built_in_models, lookup, model_names, model_spec
 from multitudes.store.registry import class_of, kinds
 from multitudes.tagger import Tagger
+from multitudes.types import Predictions
 
 from .plugin import install
 
@@ -136,18 +137,45 @@ def test_a_broken_package_is_named(tmp_path, fresh, monkeypatch, home, source, m
         class_of("acme-kind")
 
 
+MADE = """
+def fails():
+    raise KeyError("no")
+
+class Silent:
+    def __repr__(self):
+        return "Silent()"
+
+class NoTopK:
+    def fit(self, X, y): ...
+    def predict(self, X): ...
+
+class Needy(NoTopK):
+    def __init__(self, size): ...
+
+def gives_class():
+    return NoTopK
+"""
+
+
 @pytest.mark.parametrize(
     ("rest", "message"),
     [
         ("'multitudes.encoder:Prime', reads='features'", "is declared to read features, and its"),
         ("'acme_nowhere.model:Words'", "ModuleNotFoundError.*uninstall the package acme_nowhere"),
         ("'acme_broken:Words'", "acme_broken:Words cannot be imported .AttributeError"),
+        ("'acme_broken.bad:Words'", "SyntaxError.*uninstall the package acme_broken"),
+        ("'acme_broken.made:fails'", "cannot be made from acme_broken.made:fails .KeyError: 'no'"),
+        ("'acme_broken.made:Silent'", r"must have fit\(X, y\) and predict\(X, top_k=\)"),
+        ("'acme_broken.made:NoTopK'", r"must have fit\(X, y\) and predict\(X, top_k=\)"),
+        ("'acme_broken.made:gives_class'", "and what was made is the class NoTopK"),
+        ("'acme_broken.made:Needy'", "TypeError.*upgrade or uninstall the package acme_broken"),
     ],
 )
 def test_a_model_that_cannot_be_made_is_named_too(tmp_path, fresh, monkeypatch, rest, message):
     source = f"from multitudes.models import ModelSpec\nSPEC = ModelSpec('acme-bad', '', {rest})"
     entries = {"acme-bad": "acme_broken:SPEC"}
-    site = install(tmp_path, entries, name="acme-broken", files={"__init__.py": source})
+    files = {"__init__.py": source, "bad.py": "def", "made.py": MADE}
+    site = install(tmp_path, entries, name="acme-broken", files=files)
     monkeypatch.syspath_prepend(str(site))
     with pytest.raises(ConfigError, match=message):
         Tagger("acme-bad").check()
@@ -177,3 +205,143 @@ def test_settings_of_a_spec_are_those_of_the_estimator():
     wrong = ModelSpec("mine", "", "multitudes.linear:XRLinear", {"solver__coast": 2.0})
     with pytest.raises(ConfigError, match="SolverConfig has no setting 'coast'"):
         wrong.make_model()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": ""}, "name must be a name that is not empty, got ''"),
+        ({"summary": None}, "summary must be a str, got None"),
+        ({"make": "acme"}, "make must be \"module:name\", a class or a function, got 'acme'"),
+        ({"make": 3}, "make must be"),
+        ({"reads": "text"}, 'reads must be "features" or "texts", got \'text\''),
+        ({"stored": ["a"]}, "stored must be a mapping with str as keys, got .'a'."),
+        ({"stored": {"a": 3}}, 'stored must be a mapping of kind to "module:Class"'),
+        ({"stored": {"a": "acme.model"}}, 'stored must be a mapping of kind to "module:Class"'),
+        ({"settings": None}, "settings must be a mapping"),
+        ({"updates": "yes"}, "updates must be True or False, got 'yes'"),
+    ],
+)
+def test_a_spec_that_is_wrong_is_refused_at_once(changes, message):
+    given = {"name": "mine", "summary": "", "make": "acme:Model"} | changes
+    with pytest.raises(ConfigError, match=message):
+        ModelSpec(**given)
+
+
+def test_a_kind_of_two_packages_is_nobodys(site, tmp_path, fresh, monkeypatch):
+    source = (
+        "from multitudes.models import ModelSpec\n"
+        "SPEC = ModelSpec('acme-late', '', 'acme_late:Late', stored={'acme-words': 'acme_late:L'})"
+    )
+    entries = {"acme-late": "acme_late:SPEC"}
+    late = install(tmp_path, entries, name="acme-late", files={"__init__.py": source})
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.syspath_prepend(str(late))
+    with pytest.raises(StoreError, match="kind 'acme-words' is declared by the package") as caught:
+        class_of("acme-words")
+    assert "acme_late:L" in str(caught.value)
+    assert "acme_words.model:WordCounts" in str(caught.value)
+    assert class_of("acme-reader").__name__ == "TextCounts"
+
+
+FORGETFUL = """
+from acme_words import READER
+from acme_words.model import WordCounts
+from multitudes.models import ModelSpec
+
+class Forgetful(WordCounts):
+    kind = "acme-forgotten"
+
+class Thief(WordCounts):
+    kind = "acme-words"
+
+SPEC = ModelSpec("acme-forgetful", "", Forgetful)
+THIEF = ModelSpec("acme-thief", "", Thief)
+TYPO = ModelSpec("acme-typo", "", Forgetful, stored={"acme-forgotten": "acme_late:Forgetfull"})
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            {"acme-forgetful": "acme_late:SPEC"},
+            "Forgetful writes the kind 'acme-forgotten', which no ModelSpec.stored declares: add",
+        ),
+        ({"acme-thief": "acme_late:THIEF"}, "Thief writes the kind 'acme-words', which is decl"),
+        ({"acme-typo": "acme_late:TYPO"}, "whose declared class cannot be loaded: .*Forgetfull"),
+    ],
+)
+def test_what_could_not_be_loaded_is_not_saved(installed, tmp_path, monkeypatch, entry, message):
+    late = install(tmp_path, entry, name="acme-late", files={"__init__.py": FORGETFUL})
+    monkeypatch.syspath_prepend(str(late))
+    tagger = Tagger(next(iter(entry))).fit(TEXTS, LABELS)
+    with pytest.raises(StoreError, match=message):
+        tagger.save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+class Odd:
+    """A model of somebody else; what goes wrong is a setting."""
+
+    reads_texts = False
+
+    def __init__(self, *, wrong: str = "") -> None:
+        self.wrong = wrong
+
+    def get_params(self, deep: bool = True) -> dict[str, str]:
+        return {"wrong": self.wrong}
+
+    def set_params(self, **params: str) -> Odd:
+        self.__dict__ |= params
+        return self
+
+    def fit(self, X, y):
+        if self.wrong == "fit raises":
+            raise KeyError("no such word")
+        return None if self.wrong == "fit returns None" else self
+
+    def predict(self, X, *, top_k=5):
+        if self.wrong == "predict raises":
+            raise IndexError("out of range")
+        if self.wrong == "too few rows":
+            return Predictions.from_lists([[0]], None, 3)
+        return [[0]] * X.shape[0]
+
+
+class OddReader(Odd):
+    reads_texts = True
+
+
+@pytest.mark.parametrize("model", [Odd, OddReader])
+def test_a_model_whose_fit_fails_is_named(model):
+    with pytest.raises(TrainingError, match=rf"{model.__name__}.fit failed \(KeyError:") as caught:
+        Tagger(model(wrong="fit raises")).fit(TEXTS, LABELS)
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(TrainingError, match="fit must return the model, got NoneType"):
+        Tagger(model(wrong="fit returns None")).fit(TEXTS, LABELS)
+    groups = {"g": ["fruit"], "h": ["belts"]}
+    with pytest.raises(TrainingError, match=rf"{model.__name__}.fit failed \(KeyError:"):
+        Tagger(model(wrong="fit raises")).fit_groups(TEXTS, ["g", "g", "h", "h"], groups)
+
+
+def test_a_model_whose_predict_fails_is_named():
+    def found(wrong: str) -> object:
+        return Tagger(Odd(wrong=wrong)).fit(TEXTS, LABELS).predict(TEXTS)
+
+    with pytest.raises(MultitudesError, match=r"Odd.predict failed \(IndexError: out") as caught:
+        found("predict raises")
+    assert isinstance(caught.value.__cause__, IndexError)
+    with pytest.raises(MultitudesError, match="Odd.predict must return .*Predictions, got list"):
+        found("")
+    with pytest.raises(MultitudesError, match="Odd.predict returned 1 rows for 4 instances"):
+        found("too few rows")
+
+
+def test_an_error_of_our_own_models_stays_as_it_is(monkeypatch):
+    def fit(self, X, y):
+        raise KeyError("a bug of ours")
+
+    monkeypatch.setattr("multitudes.linear.OneVsAll.fit", fit)
+    with pytest.raises(KeyError):
+        Tagger("one-vs-all").fit(TEXTS, LABELS)

@@ -153,11 +153,7 @@ register("test-picky", Picky)
     ],
 )
 def test_settings_that_do_not_fit_are_named(tmp_path, config, problem):
-    class Wrong(Picky):
-        def to_state(self) -> State:
-            return State("test-picky", config)
-
-    save(Wrong(cost=1.0), tmp_path / "model")
+    save(State("test-picky", config), tmp_path / "model")
     with pytest.raises(StoreError, match=re.escape(problem)) as caught:
         load(tmp_path / "model")
     message = str(caught.value)

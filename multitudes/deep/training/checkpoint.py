@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +53,7 @@ class Checkpoint:
             config={"identity": _plain(self.identity)},
             parts={part: pack_state("training-part", values) for part, values in parts.items()},
         )
-        save(_Stored(state), self.path / name)
+        save(state, self.path / name)
 
     def read(self) -> dict[str, dict[str, Any]] | None:
         """What was saved last; None if there is nothing yet.
@@ -93,20 +93,6 @@ def digest_of(*arrays: npt.NDArray[Any]) -> str:
         kind = np.int64 if array.dtype.kind in "iu" else array.dtype
         digest.update(np.ascontiguousarray(array, kind).data)
     return digest.hexdigest()
-
-
-@dataclass(frozen=True)
-class _Stored:
-    """A State as `save` takes it."""
-
-    state: State
-
-    def to_state(self) -> State:
-        return self.state
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        return cls(state)
 
 
 def _plain(values: Mapping[str, Any]) -> Any:

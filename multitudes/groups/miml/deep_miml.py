@@ -166,7 +166,7 @@ class DeepMIML(Estimator):
         Predictions
             Scores are the pooled logits; a group without instances has no labels.
         """
-        self._check_fitted()
+        self.check_fitted()
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         X = checked_rows(X, n_features=self.n_features_in_)
         bags = unlabeled_bags(X, groups, self.n_labels_)
@@ -193,7 +193,7 @@ class DeepMIML(Estimator):
         float32 array (n_instances, n_labels)
             Each column sums to n_instances.
         """
-        self._check_fitted()
+        self.check_fitted()
         device = next(self.network_.parameters()).device
         X = as_tensor(checked_rows(bag, n_features=self.n_features_in_)).to(device)
         members = torch.arange(X.shape[0], device=X.device).unsqueeze(0)  # (1, g)
@@ -206,7 +206,7 @@ class DeepMIML(Estimator):
 
     def to_state(self) -> State:
         """Return the settings, the history and the weights; the device is chosen again on load."""
-        self._check_fitted()
+        self.check_fitted()
         config = self.get_params(deep=False)
         del config["device"]
         if not isinstance(self.label_embeddings, str | None):
