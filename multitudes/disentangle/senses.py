@@ -186,7 +186,7 @@ def _sense(notes: SenseNotes, tree: int, leaf: int, slot: int) -> Sense:
 class Ambiguity(NamedTuple):
     """How far apart the senses of a label are.
 
-    Parameters
+    Attributes
     ----------
     label : int or str
         Its id, or its name.

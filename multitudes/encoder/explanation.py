@@ -25,7 +25,7 @@ SOURCE_NAMES = {"text": "its text", "centroid": "its training texts", "free": "i
 class NearestInstances(NamedTuple):
     """Training instances of a label, nearest first.
 
-    Parameters
+    Attributes
     ----------
     instances : int64 array (n,)
         Rows of the training set.
