@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from importlib.metadata import EntryPoint, entry_points
 
 from multitudes.errors import ConfigError, MultitudesError, suggestion
@@ -37,19 +38,20 @@ def model_spec(name: str) -> ModelSpec:
     Raises
     ------
     ConfigError
-        If there is none (the message names the nearest), if several packages declare it, or if
-        the package that declares it cannot be used.
+        If there is none (the message names the nearest), if several other packages declare it, or
+        if the package that declares it cannot be used.
     """
     entries = [entry for entry in _declared() if entry.name == name]
-    built_in = built_in_models().get(name)
-    owners = ["multitudes"] * (built_in is not None) + [_package(entry) for entry in entries]
-    if len(owners) > 1:
+    owners = " and ".join(_package(entry) for entry in entries)
+    if name in built_in_models():
+        if entries:
+            warnings.warn(_taken(owners, name), RuntimeWarning, stacklevel=2)
+        return built_in_models()[name]
+    if len(entries) > 1:
         raise ConfigError(
-            f"the name of a model must be unique, and {name!r} is declared by "
-            f"{' and '.join(owners)}: uninstall {owners[-1]}, or have its model renamed"
+            f"the name of a model must be unique, and {name!r} is declared by {owners}: "
+            f"uninstall {_package(entries[-1])}, or have its model renamed"
         )
-    if built_in is not None:
-        return built_in
     if not entries:
         raise ConfigError(
             f"there is no model {name!r}: {suggestion(name, ['auto', *model_names()])}"
@@ -81,6 +83,9 @@ def stored_classes_of_others() -> tuple[dict[str, str], list[str]]:
     owners: dict[str, dict[str, str]] = {}  # kind -> class -> the package that says so
     problems = []
     for entry in _declared():
+        if entry.name in built_in_models():
+            problems.append(_taken(_package(entry), entry.name))
+            continue
         try:
             for kind, home in model_spec(entry.name).stored.items():
                 owners.setdefault(kind, {}).setdefault(home, _package(entry))
@@ -93,6 +98,13 @@ def stored_classes_of_others() -> tuple[dict[str, str], list[str]]:
                 f"the kind {kind!r} is declared by {said}: uninstall one, or have its kind renamed"
             )
     return {kind: next(iter(homes)) for kind, homes in owners.items() if len(homes) == 1}, problems
+
+
+def _taken(owners: str, name: str) -> str:
+    return (
+        f"{owners} declares a model {name!r}, which is a name of multitudes itself: multitudes' "
+        "own is used; have the other renamed, or uninstall it"
+    )
 
 
 @functools.cache

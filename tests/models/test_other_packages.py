@@ -189,12 +189,9 @@ def test_a_name_of_ours_is_not_for_others(tmp_path, fresh, monkeypatch):
     entries = {"parabel": "acme_thief:SPEC"}
     site = install(tmp_path, entries, name="acme-thief", files={"__init__.py": source})
     monkeypatch.syspath_prepend(str(site))
-    message = (
-        "the name of a model must be unique, and 'parabel' is declared by multitudes and the "
-        "package acme-thief: uninstall the package acme-thief"
-    )
-    with pytest.raises(ConfigError, match=message):
-        model_spec("parabel")
+    with pytest.warns(RuntimeWarning, match="the package acme-thief declares a model 'parabel'"):
+        spec = model_spec("parabel")
+    assert spec is built_in_models()["parabel"]
     assert model_names() == list(built_in_models())
     assert model_spec("xr-linear").name == "xr-linear"
 
