@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from multitudes.lazy import lazy_names
 
 __all__ = [
+    "Choice",
     "GroupReport",
     "Tag",
     "Tagger",
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
     from multitudes.tagger.datasets import evaluate_on, predict_batches, predict_tags, predict_to
     from multitudes.tagger.group_report import GroupReport
     from multitudes.tagger.prediction import Tag
-    from multitudes.tagger.presets import choose
+    from multitudes.tagger.presets import Choice, choose
     from multitudes.tagger.settings import describe_settings, parse_settings
     from multitudes.tagger.tagger import Tagger
 else:
     _HOMES = {
+        "Choice": "multitudes.tagger.presets",
         "GroupReport": "multitudes.tagger.group_report",
         "Tag": "multitudes.tagger.prediction",
         "Tagger": "multitudes.tagger.tagger",
