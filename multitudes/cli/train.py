@@ -105,6 +105,7 @@ class Training:
     test: Annotated[
         Path | None, typer.Option("--test", help="Data to evaluate the model on afterwards.")
     ] = None
+    known_labels: options.KnownLabels = False
     validation: Annotated[
         str | None,
         typer.Option(
@@ -205,7 +206,7 @@ def _trained(
     tagger.save(folder)
     if training.checkpoint is not None:
         clear_checkpoint(tagger.model_, training.checkpoint)
-    reports = _reports(tagger, dataset, held_out, training.test, reading)
+    reports = _reports(tagger, held_out, training, reading)
     return Trained(tagger, dataset, folder, seconds, reports)
 
 
@@ -248,13 +249,12 @@ def _split(
     """Return what to learn from, and what to validate on."""
     if validation is None:
         return dataset, None
-    from multitudes.data import LabelSpace, split
+    from multitudes.data import split
     from multitudes.data.groups import without_groups_of
 
     share = _share(validation)
     if share is None:
-        labels = LabelSpace.of(dataset)
-        return dataset, reading.dataset(Path(validation), labels=labels, split="dev")
+        return dataset, reading.dataset(Path(validation), split="dev")
     if not from_groups:
         return split(dataset, test_size=share, random_state=random_state)
     if not dataset.Y.nnz:
@@ -276,16 +276,23 @@ def _calibrate(tagger: Tagger, held_out: Dataset) -> None:
 
 
 def _reports(
-    tagger: Tagger, dataset: Dataset, held_out: Dataset | None, test: Path | None, reading: Reading
+    tagger: Tagger, held_out: Dataset | None, training: Training, reading: Reading
 ) -> dict[str, Report]:
     """Return the metrics on the parts that were not learned from."""
-    from multitudes.data import LabelSpace
+    from multitudes.cli.evaluate import in_flags
     from multitudes.tagger import evaluate_dataset
 
     parts = {} if held_out is None else {"validation": held_out}
-    if test is not None:
-        parts["test"] = reading.dataset(test, labels=LabelSpace.of(dataset), split="tst")
-    return {name: evaluate_dataset(tagger, part) for name, part in parts.items()}
+    if training.test is not None:  # over its own labels: those unknown to the model are missed
+        parts["test"] = reading.dataset(training.test, split="tst")
+    reports = {
+        name: evaluate_dataset(tagger, part, known_labels=training.known_labels)
+        for name, part in parts.items()
+    }
+    return {
+        name: in_flags(report, skip_empty="evaluate --skip-empty")
+        for name, report in reports.items()
+    }
 
 
 def _show_json(trained: Trained) -> None:
