@@ -193,7 +193,7 @@ def _trained(
         whole, training.validation, tagger.random_state, reading, from_groups=from_groups
     )
     started = time.perf_counter()
-    tagger.fit_dataset(
+    tagger.fit(
         dataset,
         from_groups=True if from_groups else None,
         validation=held_out,

@@ -10,6 +10,7 @@ import numpy as np
 from multitudes import progress
 from multitudes.data import Dataset
 from multitudes.disentangle import ambiguous
+from multitudes.errors import DataError
 from multitudes.estimator import Estimator
 from multitudes.scores.calibrated import Calibrated, CalibrationReport
 from multitudes.tagger import inputs
@@ -81,14 +82,23 @@ class FittedTagger(Estimator):
         with progress.shown(self.verbose and count(given) > BATCH):
             return predictor.whole(given, top_k=top_k)
 
-    def score(self, texts: Any, labels: Sequence[Sequence[str]]) -> float:
-        """Return the precision at 1: how often the best label of a text is among its label names.
+    def score(self, texts: Any, labels: Any = None) -> float:
+        """Return the precision at 1: how often the best label of a text is among its labels.
 
-        A text without labels counts as a miss.
+        `cross_val_score` and `GridSearchCV` use it by default. A text without labels counts as a
+        miss, and so does a label that the tagger does not know.
+
+        Parameters
+        ----------
+        texts, labels : as in `Tagger.fit`
         """
-        best = self.predict(texts, top_k=1)
-        inputs.label_matrix(labels, None)  # checks that they are lists of str
-        pairs = zip(best, labels, strict=True)
+        self.check_fitted()
+        dataset = self._labeled(texts, labels)
+        if not len(dataset):
+            raise DataError("there are no texts to score")
+        best = self.predict(self._inputs_of(dataset), top_k=1)
+        rights = map(dataset.labels_of, range(len(dataset)))
+        pairs = zip(best, rights, strict=True)
         return float(np.mean([bool(tags) and tags[0].label in right for tags, right in pairs]))
 
     def calibration_report(self) -> CalibrationReport:
@@ -156,6 +166,9 @@ class FittedTagger(Estimator):
 
     def _checked_inputs(self, texts: Any) -> Any:
         return inputs.checked_inputs(texts, takes_texts=self.takes_texts_)
+
+    def _labeled(self, texts: Any, labels: Any) -> Dataset:
+        return inputs.labeled_for(texts, labels, self.classes_, takes_texts=self.takes_texts_)
 
     def _inputs_of(self, dataset: Dataset) -> Any:
         return inputs.inputs_of(dataset, takes_texts=self.takes_texts_)
