@@ -280,12 +280,12 @@ def _reports(
 ) -> dict[str, Report]:
     """Return the metrics on the parts that were not learned from."""
     from multitudes.data import LabelSpace
-    from multitudes.tagger import evaluate_on
+    from multitudes.tagger import evaluate_dataset
 
     parts = {} if held_out is None else {"validation": held_out}
     if test is not None:
         parts["test"] = reading.dataset(test, labels=LabelSpace.of(dataset), split="tst")
-    return {name: evaluate_on(tagger, part) for name, part in parts.items()}
+    return {name: evaluate_dataset(tagger, part) for name, part in parts.items()}
 
 
 def _show_json(trained: Trained) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,10 @@ from multitudes.data import Dataset
 from multitudes.disentangle import ambiguous
 from multitudes.errors import DataError
 from multitudes.estimator import Estimator
+from multitudes.metrics import Report
 from multitudes.scores.calibrated import Calibrated, CalibrationReport
 from multitudes.tagger import inputs
+from multitudes.tagger.evaluation import evaluate_dataset
 from multitudes.tagger.explanations import checked_explaining, checked_overlapping
 from multitudes.tagger.group_report import GroupReport
 from multitudes.tagger.prediction import BATCH, Kind, Predictor, Tag, count, named_tags
@@ -100,6 +102,38 @@ class FittedTagger(Estimator):
         rights = map(dataset.labels_of, range(len(dataset)))
         pairs = zip(best, rights, strict=True)
         return float(np.mean([bool(tags) and tags[0].label in right for tags, right in pairs]))
+
+    def evaluate(
+        self,
+        texts: Any,
+        labels: Any = None,
+        *,
+        ks: Iterable[int] = (1, 3, 5),
+        known_labels: bool = False,
+        train: Dataset | None = None,
+        sets: bool = False,
+    ) -> Report:
+        """Return all metrics on labeled texts that `fit` has not seen.
+
+        Parameters
+        ----------
+        texts, labels : as in `Tagger.fit`
+            Labels are matched by name.
+        ks : iterable of int
+            The cut-offs of P@k and so on.
+        known_labels : bool
+            Leave labels that the tagger does not know out of the truth; by default they count as
+            missed.
+        train : Dataset, optional
+            The training data: adds propensity-scored metrics, and metrics by label frequency.
+        sets : bool
+            Measure the label sets of `predict_sets`, in place of the best k.
+        """
+        self.check_fitted()
+        dataset = self._labeled(texts, labels)
+        return evaluate_dataset(
+            self, dataset, ks=ks, known_labels=known_labels, train=train, sets=sets
+        )
 
     def calibration_report(self) -> CalibrationReport:
         """Return how reliable scores were before `calibrate`, and probabilities are since."""

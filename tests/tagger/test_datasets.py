@@ -10,7 +10,7 @@ import pytest
 from multitudes.data import Dataset
 from multitudes.data.label_lists import label_lists_matrix
 from multitudes.errors import ConfigError
-from multitudes.tagger import Tagger, evaluate_on, predict_batches, predict_to
+from multitudes.tagger import Tagger, evaluate_dataset, predict_batches, predict_to
 
 from .centroids import LABELS, TEXTS, Centroids
 
@@ -59,8 +59,8 @@ def test_filter_pairs_are_replaced_by_the_next_best(tagger, dataset):
     assert predictions.top_k == 1
 
 
-def test_evaluate_on_known_answers(tagger, dataset):
-    report = evaluate_on(tagger, dataset, ks=(1,))
+def test_evaluate_dataset_known_answers(tagger, dataset):
+    report = evaluate_dataset(tagger, dataset, ks=(1,))
     assert report["P@1"] == 1.0
     assert report.n_instances == 4
 

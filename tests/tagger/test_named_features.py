@@ -6,7 +6,7 @@ import pytest
 
 from multitudes.errors import ConfigError
 from multitudes.features import HashingFeatures, TfidfFeatures
-from multitudes.tagger import Tagger, describe_settings, evaluate_on
+from multitudes.tagger import Tagger, describe_settings, evaluate_dataset
 from multitudes.tagger.presets import named_features
 
 from .tiny_encoder import tiny, topical
@@ -72,7 +72,7 @@ def test_words_beside_an_encoder(folder, tmp_path):
     assert encoder.backbone_.config.max_length == 8
     assert encoder.device == "cpu"
     assert tagger.features_.weights == (1, 0.5)
-    assert evaluate_on(tagger, TEST)["P@1"] > 0.9
+    assert evaluate_dataset(tagger, TEST)["P@1"] > 0.9
     tagger.save(tmp_path / "m")
     again = Tagger.load(tmp_path / "m", verify=True).to("cpu")
     assert again.predict(TEST.texts) == tagger.predict(TEST.texts)

@@ -9,7 +9,7 @@ from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError
 from multitudes.linear import Parabel, XRLinear
 from multitudes.models import model_spec
-from multitudes.tagger import Tagger, describe_settings, evaluate_on
+from multitudes.tagger import Tagger, describe_settings, evaluate_dataset
 from multitudes.tagger.presets import default_features, full_model, make_model
 
 SMALL = {"overlap": 2, "max_leaf_size": 20}
@@ -41,7 +41,7 @@ def test_the_model_is_wrapped_and_every_setting_arrives(tagger):
 
 def test_it_tags_explains_and_comes_back_from_disk(tagger, parts, tmp_path):
     texts = parts[1].texts[:50]
-    assert evaluate_on(tagger, parts[1])["P@1"] > 0.5
+    assert evaluate_dataset(tagger, parts[1])["P@1"] > 0.5
     tagger.save(tmp_path / "model")
     again = Tagger.load(tmp_path / "model", verify=True)
     assert again.predict(texts) == tagger.predict(texts)

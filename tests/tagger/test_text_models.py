@@ -14,7 +14,7 @@ from multitudes.errors import ConfigError, DataError, StoreError
 from multitudes.groups import Eagle
 from multitudes.groups.grouped_dataset import grouped_dataset
 from multitudes.groups.making import random_groups
-from multitudes.tagger import Tagger, evaluate_on, predict_batches
+from multitudes.tagger import Tagger, evaluate_dataset, predict_batches
 from multitudes.tagger.assembly import assemble
 from multitudes.tagger.training import clear_checkpoint
 from multitudes.types import Predictions
@@ -33,7 +33,7 @@ def test_it_learns_without_features(tagger):
     assert tagger.features_ is None
     assert tagger.takes_texts_
     assert tagger.choice_ == "prime-lite, as asked for"
-    assert evaluate_on(tagger, TEST)["P@1"] > 0.9
+    assert evaluate_dataset(tagger, TEST)["P@1"] > 0.9
 
 
 def test_it_comes_back_from_disk(tagger, tmp_path):
@@ -150,7 +150,7 @@ def test_groups_teach_an_encoder():
     assert isinstance(tagger.model_, Prime)
     assert tagger.choice_.endswith("learned from groups")
     assert tagger.group_report_.n_assigned >= 30
-    assert evaluate_on(tagger, TEST)["P@1"] > 0.6
+    assert evaluate_dataset(tagger, TEST)["P@1"] > 0.6
 
 
 def test_a_checkpoint_stays_until_it_is_cleared(tmp_path):
@@ -222,7 +222,7 @@ def test_a_model_that_reads_texts_alone_is_given_texts_alone(groups):
     tagger = Tagger(Counter(), n_jobs=1).fit(data, validation=TEST)
     assert tagger.features_ is None
     assert tagger.takes_texts_
-    assert evaluate_on(tagger, TEST)["P@1"] == 1.0
+    assert evaluate_dataset(tagger, TEST)["P@1"] == 1.0
 
 
 def test_a_model_without_epochs_keeps_no_checkpoint(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from multitudes.data import make_catalogue, split
 from multitudes.models import built_in_models
-from multitudes.tagger import Tagger, evaluate_on
+from multitudes.tagger import Tagger, evaluate_dataset
 
 OVER_FEATURES = sorted(n for n, spec in built_in_models().items() if spec.reads == "features")
 
@@ -24,7 +24,7 @@ def tagger(request, parts) -> Tagger:
 
 
 def test_learns_and_comes_back_from_disk(tagger, parts, tmp_path):
-    assert evaluate_on(tagger, parts[1])["P@1"] > 0.5
+    assert evaluate_dataset(tagger, parts[1])["P@1"] > 0.5
     tagger.save(tmp_path / "model")
     loaded = Tagger.load(tmp_path / "model", verify=True)
     assert loaded.predict(parts[1].texts[:50]) == tagger.predict(parts[1].texts[:50])
