@@ -186,7 +186,7 @@ def _trained(
         whole, training.validation, tagger.random_state, reading, from_groups=from_groups
     )
     started = time.perf_counter()
-    tagger.fit_dataset(
+    tagger.fit(
         dataset,
         from_groups=True if from_groups else None,
         validation=held_out,
@@ -230,9 +230,9 @@ def _reports(
 ) -> dict[str, Report]:
     """Return the metrics on the parts that were not learned from."""
     from multitudes.data import LabelSpace
-    from multitudes.tagger import evaluate_on
+    from multitudes.tagger import evaluate_dataset
 
     parts = {} if held_out is None else {"validation": held_out}
     if test is not None:
         parts["test"] = reading.dataset(test, labels=LabelSpace.of(dataset), split="tst")
-    return {name: evaluate_on(tagger, part) for name, part in parts.items()}
+    return {name: evaluate_dataset(tagger, part) for name, part in parts.items()}

@@ -254,7 +254,7 @@ class TreeEstimator(Estimator):
         n_new = Y.shape[1] - self.n_labels_
         if n_new < 1:
             raise DataError(
-                f"Y has {Y.shape[1]:,} labels, of which the model already has {self.n_labels_:,}: "
+                f"y has {Y.shape[1]:,} labels, of which the model already has {self.n_labels_:,}: "
                 "the new labels are the columns beyond"
             )
         if label_features is not None:

@@ -108,7 +108,7 @@ class XRLinear(TreeEstimator):
                 raise ConfigError(f"tree must be a LabelTree, got {type(tree).__name__}")
             if tree.n_labels != Y.shape[1]:
                 raise ConfigError(
-                    f"the tree holds {tree.n_labels:,} labels, but Y has {Y.shape[1]:,}: "
+                    f"the tree holds {tree.n_labels:,} labels, but y has {Y.shape[1]:,}: "
                     "build another, or let fit build one (tree=None, warm_start=False)"
                 )
             return tree
@@ -123,7 +123,7 @@ class XRLinear(TreeEstimator):
         )
         if built.n_labels != Y.shape[1]:
             raise DataError(
-                f"label_embeddings has {built.n_labels:,} rows, but Y has {Y.shape[1]:,} labels: "
+                f"label_embeddings has {built.n_labels:,} rows, but y has {Y.shape[1]:,} labels: "
                 "it must have a row for each"
             )
         return built

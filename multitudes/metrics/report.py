@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from multitudes.metrics.propensity import check_weights
 from multitudes.metrics.sets import match_sets, set_label_values, set_terms
 from multitudes.metrics.tables import aligned, grid
 from multitudes.metrics.terms import Term
+from multitudes.metrics.unknown import UnknownLabels
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,13 @@ class Report:
     values : dict of name to float
         ``"P@1"``, ``"nDCG@5"``, ``"micro-F1"``...; between 0 and 1.
     n_instances, n_labels : int
-        What was evaluated, after `skip_empty`.
+        What was evaluated: instances, after `skip_empty`, and labels that occur in their truth.
     intervals : dict of name to (low, high)
         Bootstrap confidence intervals, where asked for and where the metric has one.
     notes : tuple of str
         What a reader of the numbers should know.
+    unknown : UnknownLabels, optional
+        Labels of the truth that the model does not know, if it is known what it knows.
     """
 
     values: Mapping[str, float]
@@ -42,9 +45,17 @@ class Report:
     n_labels: int
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    unknown: UnknownLabels | None = None
 
     def __getitem__(self, name: str) -> float:
         return self.values[name]
+
+    def with_unknown(self, unknown: UnknownLabels | None) -> Report:
+        """Return the report with a remark on labels that the model does not know."""
+        if unknown is None:
+            return self
+        notes = [note for note in (unknown.note(),) if note]
+        return replace(self, notes=(*notes, *self.notes), unknown=unknown)
 
     def rows(self) -> list[list[str]]:
         """Return a header, and a row for each metric, in percent, with a column for each k."""
@@ -69,6 +80,7 @@ class Report:
             "n_instances": self.n_instances,
             "n_labels": self.n_labels,
             "notes": list(self.notes),
+            "unknown_labels": None if self.unknown is None else asdict(self.unknown),
         }
 
 
