@@ -138,6 +138,14 @@ def say(text: str, *, urgent: bool = False) -> None:
         display.say(text, urgent=urgent)
 
 
+def tell(text: str) -> None:
+    """Say something that nobody should miss, such as a download, on stderr if nobody watches."""
+    if is_shown():
+        say(text)
+    else:
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
 def is_shown() -> bool:
     """Whether anybody sees what is said."""
     return _display.get() is not None

@@ -144,13 +144,14 @@ with progress.shown():
     with progress.track("reading texts", 90452, "texts") as task:
         for _ in range(10):
             task.advance(3601)
-            time.sleep(0.02)
+            time.sleep(0.05)
     with progress.track("training", 137059050) as task:
         for _ in range(10):
             task.advance(5250259)
-            time.sleep(0.02)
             with progress.track("embedding", 5, "texts"):
-                time.sleep(0.02)
+                time.sleep(0.001)
+        with progress.track("embedding", 5, "texts"):
+            time.sleep(0.5)
 """
 
 
