@@ -167,7 +167,7 @@ def train(
     check_target(model_folder)
     if training.checkpoint is not None:
         check_writable(training.checkpoint)
-    with progress.shown(not reading.quiet), _cluster(training.ray, choosing.model):
+    with progress.shown(not reading.quiet, in_flags=True), _cluster(training.ray, choosing.model):
         trained = _trained(tagger, data, model_folder, training, reading)
     if json:
         show_as_json(trained)

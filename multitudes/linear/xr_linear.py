@@ -40,7 +40,8 @@ class XRLinear(TreeEstimator):
     warm_start : bool
         A second `fit` keeps the tree of the first.
     checkpoint : path, optional
-        Keep finished levels here while fitting; a fit that was killed goes on after the last one.
+        Keep finished levels here; a fit that was killed goes on after the last one. They stay when
+        `fit` is over: save the model, then remove the folder.
     random_state : int
         Same seed, same model, whatever the number of threads.
     n_jobs : int, optional
