@@ -15,7 +15,6 @@ from multitudes.interchange.pecos import read_pecos
 from multitudes.interchange.pecos_texts import ranker_folder, read_output_items, read_tfidf
 from multitudes.interchange.recognition import PECOS_ENSEMBLE, library_of
 from multitudes.tagger import Tagger
-from multitudes.types import IntArray
 
 
 class Imported(NamedTuple):
@@ -25,17 +24,14 @@ class Imported(NamedTuple):
     ----------
     model : fitted tree model
     features : fitted features
-    labels : int64 array (n_labels,)
-        The other library's id of each label, ascending.
     names : sequence of str or None
-        The name of each id, if the folder has them.
+        The name of each label, if there are any.
     choice : str
         What it is, and what is different here.
     """
 
     model: Any
     features: Any
-    labels: IntArray
     names: Sequence[str] | None
     choice: str
 
@@ -79,39 +75,42 @@ def import_model(path: str | PathLike[str], *, labels: Sequence[str] | None = No
             f"{folder} is not a model folder of PECOS (param.json, ranker/) or omikuji "
             "(settings.json, tree0.cbor): give the folder that the library saved"
         )
-    imported = _READERS[library](folder)
-    names = _label_names(imported, labels)
+    imported = _READERS[library](folder, None if labels is None else _checked_names(labels))
     tagger = Tagger(imported.model, features=imported.features)
     tagger.model_, tagger.features_ = imported.model, imported.features
-    tagger.classes_, tagger.choice_ = tuple(names), imported.choice
+    tagger.classes_, tagger.choice_ = tuple(_distinct(imported)), imported.choice
     tagger.takes_texts_ = not isinstance(imported.features, PassThrough)
     tagger.feature_names_, tagger.group_report_, tagger.calibrated_ = None, None, None
     tagger.examples_ = {}
     return tagger
 
 
-def _from_pecos(folder: Path) -> Imported:
+def _from_pecos(folder: Path, names: list[str] | None) -> Imported:
     texts = (folder / PECOS_ENSEMBLE).is_dir()
-    model, labels, remarks = read_pecos(ranker_folder(folder) if texts else folder)
-    names = None
+    model, remarks = read_pecos(ranker_folder(folder) if texts else folder)
     features: Any = _columns(model.n_features_in_)
     if texts:
-        features, names = read_tfidf(folder / "preprocessor"), read_output_items(folder)
+        features = read_tfidf(folder / "preprocessor")
+        names = read_output_items(folder) if names is None else names
         if features.n_features_ != model.n_features_in_:
             raise StoreError(
                 f"the preprocessor of {folder} makes {features.n_features_:,} features, but the "
                 f"model takes {model.n_features_in_:,}: copy the model folder again"
             )
+    if names is not None and len(names) != model.n_labels_:
+        raise DataError(
+            f"there are {len(names):,} label names, but {folder} has {model.n_labels_:,} labels: "
+            "give a name for each id from 0 on"
+        )
     what = "; ".join(["an XR-Linear model of PECOS, imported", *remarks])
-    return Imported(model, features, labels, names, what)
+    return Imported(model, features, names, what)
 
 
-def _from_omikuji(folder: Path) -> Imported:
-    model, labels = read_omikuji(folder)
+def _from_omikuji(folder: Path, names: list[str] | None) -> Imported:
+    model = read_omikuji(folder, n_labels=None if names is None else len(names))
     what = f"a forest of {model.n_trees} trees of omikuji, imported"
     # Omikuji scales each row to length 1 before it predicts.
-    features = _columns(model.n_features_in_, normalize=True)
-    return Imported(model, features, labels, None, what)
+    return Imported(model, _columns(model.n_features_in_, normalize=True), names, what)
 
 
 _READERS = {"pecos": _from_pecos, "omikuji": _from_omikuji}
@@ -123,18 +122,16 @@ def _columns(n_features: int, *, normalize: bool = False) -> PassThrough:
     return features
 
 
-def _label_names(imported: Imported, given: Sequence[str] | None) -> list[str]:
-    """Return the name of each label; a name that occurs twice gets its id behind it."""
-    ids = imported.labels.tolist()
-    names = imported.names if given is None else given
-    if names is None:
-        return [str(label) for label in ids]
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+def _checked_names(labels: Sequence[str]) -> list[str]:
+    if isinstance(labels, str) or not all(isinstance(name, str) for name in labels):
         raise DataError("labels must be a sequence of str, a name for each label id")
-    if len(names) <= ids[-1]:
-        raise DataError(
-            f"there are {len(names):,} label names, but the model has label ids up to "
-            f"{ids[-1]:,}: give a name for each id from 0 on"
-        )
+    return list(labels)
+
+
+def _distinct(imported: Imported) -> list[str]:
+    """Return the name of each label; one that occurs twice gets the label's id behind it."""
+    names = imported.names
+    if names is None:
+        return [str(label) for label in range(imported.model.n_labels_)]
     counts = Counter(names)
-    return [names[i] if counts[names[i]] == 1 else f"{names[i]} #{i}" for i in ids]
+    return [name if counts[name] == 1 else f"{name} #{i}" for i, name in enumerate(names)]

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitudes.errors import StoreError
+from multitudes.errors import DataError, StoreError
 from multitudes.interchange.cbor import CborReader
 from multitudes.interchange.files import COPY_AGAIN, field, read_json
-from multitudes.interchange.levels import Weights, fitted_tree, joined, level_of
+from multitudes.interchange.levels import SURE, Weights, fitted_tree, joined, level_of
 from multitudes.interchange.omikuji_forest import OmikujiForest
 from multitudes.interchange.recognition import OMIKUJI_SETTINGS, OMIKUJI_TREES
-from multitudes.labels import LabelTree
 from multitudes.linear import XRLinear
 from multitudes.linear.level_weights import LevelWeights, ends
 from multitudes.types import FloatArray, IntArray
@@ -29,8 +28,6 @@ BEAM_WIDTH = 10  # what omikuji predicts with unless told otherwise; a model doe
 DEEPEST = 128
 MOST_CHILDREN = 1 << 24
 NOTHING = np.zeros(0, np.int64)
-# A margin whose score is 1 in float32, by either loss.
-SURE = 1000.0
 SCORE_FUNCTIONS = {"Hinge": "l2-hinge", "Log": "sigmoid"}
 
 
@@ -51,10 +48,11 @@ class Node:
     labels: IntArray | None = None
 
 
-def read_omikuji(folder: Path) -> tuple[OmikujiForest, IntArray]:
-    """Read a forest; returns it, and omikuji's id of each of its labels, ascending.
+def read_omikuji(folder: Path, *, n_labels: int | None = None) -> OmikujiForest:
+    """Read a forest.
 
-    Omikuji does not keep labels that no training instance had, and so neither does the forest.
+    Omikuji does not keep labels that no training instance had, nor how many labels there were; by
+    default `n_labels` is the largest id + 1.
     """
     path = folder / OMIKUJI_SETTINGS
     settings = read_json(path)
@@ -70,19 +68,22 @@ def read_omikuji(folder: Path) -> tuple[OmikujiForest, IntArray]:
     paths = sorted(folder.glob(OMIKUJI_TREES), key=lambda file: (len(file.name), file.name))
     if not paths:
         raise StoreError(f"there is no file {OMIKUJI_TREES} in {folder}: {COPY_AGAIN}")
-    known, trees = None, []
-    for file in paths:
-        root = _read_tree(file, n_features)
-        labels = _labels_of(root, file)
-        if known is not None and not np.array_equal(labels, known):
-            raise StoreError(
-                f"{file} holds other labels than {paths[0]}: trees of one forest must be trained "
-                "on the same data; import them one by one"
-            )
-        known = labels
-        trees.append(_tree(root, labels, n_features, SCORE_FUNCTIONS[loss], file))
-    assert known is not None
-    return OmikujiForest.of_trees(trees), known
+    roots = [_read_tree(file, n_features) for file in paths]
+    labels = [_labels_of(root, file) for root, file in zip(roots, paths, strict=True)]
+    largest = max(int(own[-1]) for own in labels)
+    if n_labels is None:
+        n_labels = largest + 1
+    elif n_labels <= largest:
+        raise DataError(
+            f"there are {n_labels:,} label names, but {folder} has label ids up to {largest:,}: "
+            "give a name for each id from 0 on"
+        )
+    score_function = SCORE_FUNCTIONS[loss]
+    trees = [
+        _tree(root, n_labels, n_features, score_function, file)
+        for root, file in zip(roots, paths, strict=True)
+    ]
+    return OmikujiForest.of_trees(trees)
 
 
 # ------------------------------------------------------------------ reading
@@ -208,9 +209,7 @@ def _labels_of(root: Node, path: Path) -> IntArray:
 # ------------------------------------------------------------------ as ours
 
 
-def _tree(
-    root: Node, labels: IntArray, n_features: int, score_function: str, path: Path
-) -> XRLinear:
+def _tree(root: Node, n_labels: int, n_features: int, score_function: str, path: Path) -> XRLinear:
     """Return the tree with all leaves on its last level."""
     offsets, levels = [], []
     nodes = [root]
@@ -221,10 +220,14 @@ def _tree(
     leaves = [_by_label(node) for node in nodes]
     offsets.append(ends([len(own) for _, own in leaves]))
     levels.append(_level([weights for weights, _ in leaves], n_features, path))
-    slots = np.searchsorted(labels, np.concatenate([own for _, own in leaves])).astype(np.int32)
-    tree = LabelTree(tuple(offsets), slots, len(labels))
     return fitted_tree(
-        tree, levels, n_features, beam_width=BEAM_WIDTH, score_function=score_function
+        offsets,
+        np.concatenate([own for _, own in leaves]),
+        levels,
+        n_labels=n_labels,
+        n_features=n_features,
+        beam_width=BEAM_WIDTH,
+        score_function=score_function,
     )
 
 
@@ -232,7 +235,7 @@ def _above(node: Node) -> Weights:
     """Return the weights of a branch; of a leaf, those of the single child that leads to it."""
     if node.children:
         return node.weights
-    return Weights(NOTHING, NOTHING, np.zeros(0, np.float32), np.full(1, SURE, np.float32))
+    return Weights(NOTHING, NOTHING, np.zeros(0, np.float32), np.full(1, SURE))
 
 
 def _by_label(node: Node) -> tuple[Weights, IntArray]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from multitudes.interchange.levels import NEVER
 from multitudes.kernels.scores import keep_best_of_leaves
 from multitudes.linear import Parabel, XRLinear
 from multitudes.scores.ensemble import average
@@ -55,6 +56,9 @@ class OmikujiForest(Parabel):
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
         X = self.known_features(X)
+        if labels is None and not all(_known(tree).all() for tree in self.trees_):
+            known = [tree.tree_.slot_labels[_known(tree)] for tree in self.trees_]
+            labels = np.unique(np.concatenate(known))
         longest = max(_longest_list(tree, width) for tree in self.trees_)
         size = max(1, ROOM // (longest * len(self.trees_)))
         blocks = [
@@ -87,7 +91,12 @@ class OmikujiForest(Parabel):
         return average(found, top_k=top_k)
 
 
+def _known(tree: XRLinear) -> npt.NDArray[np.bool_]:
+    """Return which slots hold labels that the tree was trained on, the others are never reached."""
+    return np.asarray(tree.levels_[-1].bias > NEVER)
+
+
 def _longest_list(tree: XRLinear, beam_width: int) -> int:
     """Return how many labels the leaves of a beam can hold at most."""
-    sizes = np.sort(np.diff(tree.tree_.offsets[-1]))
+    sizes = np.sort(np.bincount(tree.tree_.parents(tree.tree_.depth - 1)[_known(tree)]))
     return max(1, int(sizes[-beam_width:].sum()))

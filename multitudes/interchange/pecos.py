@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,30 +20,12 @@ from multitudes.errors import StoreError
 from multitudes.interchange.files import COPY_AGAIN, field, read_json, read_matrix
 from multitudes.interchange.levels import Weights, fitted_tree, level_of
 from multitudes.interchange.recognition import PECOS_LEVEL, PECOS_PARAMETERS, PECOS_RANKER
-from multitudes.labels import LabelTree
 from multitudes.linear import XRLinear
 from multitudes.linear.level_weights import LevelWeights, ends
 from multitudes.types import IntArray
 
 MOST_LEVELS = 64
 NO_LIMIT = 1 << 30
-
-
-class PecosModel(NamedTuple):
-    """An XR-Linear model of PECOS as ours.
-
-    Parameters
-    ----------
-    model : XRLinear
-    labels : int64 array (n_labels,)
-        PECOS' id of each of our labels: all, unless the model was restricted to some.
-    remarks : tuple of str
-        What differs from the original.
-    """
-
-    model: XRLinear
-    labels: IntArray
-    remarks: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -62,8 +44,11 @@ class _Level:
         return int(self.weights.shape[0]) - (self.bias > 0)
 
 
-def read_pecos(folder: Path) -> PecosModel:
-    """Read the folder of an XLinearModel, or the ``ranker`` folder inside it."""
+def read_pecos(folder: Path) -> tuple[XRLinear, tuple[str, ...]]:
+    """Read the folder of an XLinearModel, or the ``ranker`` folder inside it.
+
+    Returns the model, and remarks on what differs from the original.
+    """
     levels = _read_levels(folder / PECOS_RANKER if (folder / PECOS_RANKER).is_dir() else folder)
     n_features = levels[0].n_features
     order: IntArray = np.zeros(1, np.int64)
@@ -77,14 +62,17 @@ def read_pecos(folder: Path) -> PecosModel:
         own, order = _children(level, order)
         offsets.append(own)
         weights.append(_level_weights(level, own, order))
-    kept: IntArray = np.sort(order)
-    slots = np.searchsorted(kept, order).astype(np.int32)
-    tree = LabelTree(tuple(offsets), slots, len(kept))
-    beam_width, remarks = _beam_width(levels, tree)
+    beam_width, remarks = _beam_width(levels)
     model = fitted_tree(
-        tree, weights, n_features, beam_width=beam_width, score_function=_score_function(levels)
+        offsets,
+        order,
+        weights,
+        n_labels=levels[-1].weights.shape[1],
+        n_features=n_features,
+        beam_width=beam_width,
+        score_function=_score_function(levels),
     )
-    return PecosModel(model, kept, remarks)
+    return model, remarks
 
 
 def _read_levels(ranker: Path) -> list[_Level]:
@@ -183,14 +171,14 @@ def _level_weights(level: _Level, offsets: IntArray, order: IntArray) -> LevelWe
     )
 
 
-def _beam_width(levels: list[_Level], tree: LabelTree) -> tuple[int, tuple[str, ...]]:
+def _beam_width(levels: list[_Level]) -> tuple[int, tuple[str, ...]]:
     """Return how many clusters each level keeps, and a remark if levels differ in that."""
-    beams = [level.beam_width for level in levels[:-1]] or [1]
-    width = min(max(beams), tree.n_leaves)
+    beams = [level.beam_width for level in levels[:-1]] or [levels[0].beam_width]
+    width = min(max(beams), max(level.weights.shape[1] for level in levels))
     if len(set(beams)) == 1:
         return width, ()
     kept = ", ".join(map(str, beams))
-    return width, (f"its levels keep {kept} clusters; here each keeps {width}",)
+    return width, (f"its levels keep {kept} clusters, here each keeps {width}",)
 
 
 def _score_function(levels: list[_Level]) -> str:
