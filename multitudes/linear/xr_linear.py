@@ -27,7 +27,7 @@ class XRLinear(TreeEstimator):
     beam_width : int
         Clusters kept per level when predicting.
     score_function : str
-        'l3-hinge' (or l1, l2, ...), 'sigmoid', 'log-sigmoid' or 'raw'.
+        'l3-hinge' (or l1, l2, ...), 'log-l3-hinge', 'sigmoid', 'log-sigmoid' or 'raw'.
     negatives : str
         From which instances a cluster's children learn what they are not: 'sibling' (those that
         carry another child), 'matched' (those that the level above leads here) or 'both'.
