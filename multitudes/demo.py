@@ -41,7 +41,7 @@ def steps(
     )
     tagger = Tagger("xr-linear", random_state=random_state, n_jobs=n_jobs)
     started = time.perf_counter()
-    tagger.fit_dataset(train)
+    tagger.fit(train)
     yield Step(
         f"Trained in {time.perf_counter() - started:.1f} s "
         "(the first run on a machine also compiles the kernels).\n"

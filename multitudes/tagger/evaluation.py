@@ -23,7 +23,7 @@ from multitudes.tagger.prediction import Predictor
 from multitudes.types import IntArray
 
 
-class FittedTagger(Protocol):
+class CanPredict(Protocol):
     """What is needed of a `Tagger`, whose module imports this one."""
 
     classes_: tuple[str, ...]
@@ -37,7 +37,7 @@ class FittedTagger(Protocol):
 
 
 def evaluate_dataset(
-    tagger: FittedTagger,
+    tagger: CanPredict,
     dataset: Dataset,
     *,
     ks: Iterable[int] = (1, 3, 5),
@@ -130,7 +130,7 @@ def weights(aligned: Aligned, propensity: tuple[float, float]) -> npt.NDArray[np
 
 
 def predictions_of(
-    tagger: FittedTagger, dataset: Dataset, *, top_k: int | None, path: Path = Path("model")
+    tagger: CanPredict, dataset: Dataset, *, top_k: int | None, path: Path = Path("model")
 ) -> PredictionFile:
     """Return a tagger's best `top_k` labels of each instance, or its sets, as a file has them.
 
@@ -150,7 +150,7 @@ def predictions_of(
     return PredictionFile.of((found for _, found in blocks), tagger.classes_, path=path)
 
 
-def known_pairs(dataset: Dataset, tagger: FittedTagger) -> IntArray | None:
+def known_pairs(dataset: Dataset, tagger: CanPredict) -> IntArray | None:
     """Return a Dataset's filter pairs with the tagger's label ids; those it does not know go."""
     pairs = dataset.filter_pairs
     if pairs is None or not len(pairs):

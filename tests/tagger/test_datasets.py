@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from multitudes.data import Dataset
+from multitudes.data.label_lists import label_lists_matrix
 from multitudes.errors import ConfigError
 from multitudes.tagger import Tagger, evaluate_dataset, predict_batches, predict_to
-from multitudes.tagger.inputs import label_matrix
 
 from .centroids import LABELS, TEXTS, Centroids
 
@@ -22,7 +22,7 @@ def tagger() -> Tagger:
 
 @pytest.fixture
 def dataset(tagger) -> Dataset:
-    Y, names = label_matrix(LABELS, tagger.classes_)
+    Y, names = label_lists_matrix(LABELS, tagger.classes_)
     return Dataset(Y=Y, texts=TEXTS, label_names=names)
 
 

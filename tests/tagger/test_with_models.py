@@ -20,7 +20,7 @@ def parts():
 
 @pytest.fixture(scope="module", params=OVER_FEATURES)
 def tagger(request, parts) -> Tagger:
-    return Tagger(request.param, random_state=1).fit_dataset(parts[0])
+    return Tagger(request.param, random_state=1).fit(parts[0])
 
 
 def test_learns_and_comes_back_from_disk(tagger, parts, tmp_path):
@@ -45,7 +45,7 @@ def test_explains_the_best_label_by_words_of_the_text(tagger, parts):
 
 
 def test_single_tree_scores_are_the_explained_ones(parts):
-    tagger = Tagger("xr-linear", random_state=1).fit_dataset(parts[0])
+    tagger = Tagger("xr-linear", random_state=1).fit(parts[0])
     for text in parts[1].texts[:5]:
         tag = tagger.predict([text], top_k=1)[0][0]
         assert tagger.explain(text, tag.label).score == pytest.approx(tag.score, rel=1e-3)
