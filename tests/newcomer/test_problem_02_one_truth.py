@@ -253,6 +253,10 @@ RANKING_WAYS = {
     "evaluate_dataset, train": lambda p: (
         evaluate_dataset(p.tagger, p.dataset, train=read_dataset(p.train)).values
     ),
+    "Tagger.evaluate": lambda p: p.tagger.evaluate(p.dataset).values,
+    "Tagger.evaluate, train": lambda p: (
+        p.tagger.evaluate(p.dataset, train=read_dataset(p.train)).values
+    ),
     "metrics.evaluate, names": lambda p: (
         metrics.evaluate(p.predicted(p.ranking), p.truth(), ks=KS).values
     ),
@@ -267,6 +271,7 @@ KNOWN_WAYS = {
     "evaluate MODEL": lambda p: parsed("evaluate", p.model, p.test, "--known-labels")["values"],
     "compare": lambda p: compared(p, "a", "--known-labels", "--train", p.train),
     "evaluate_dataset": lambda p: evaluate_dataset(p.tagger, p.dataset, known_labels=True).values,
+    "Tagger.evaluate": lambda p: p.tagger.evaluate(p.dataset, known_labels=True).values,
 }
 SET_WAYS = {
     "evaluate": lambda p: parsed("evaluate", p.sets, p.test, "--sets")["values"],
@@ -275,6 +280,7 @@ SET_WAYS = {
     ],
     "evaluate MODEL": lambda p: parsed("evaluate", p.model, p.test, "--sets")["values"],
     "evaluate_dataset": lambda p: evaluate_dataset(p.tagger, p.dataset, sets=True).values,
+    "Tagger.evaluate": lambda p: p.tagger.evaluate(p.dataset, sets=True).values,
     "metrics.evaluate_sets": lambda p: metrics.evaluate_sets(p.predicted(p.sets), p.truth()).values,
 }
 
@@ -319,6 +325,15 @@ def test_sets_over_known_labels(prepared):
     check(parsed("evaluate", prepared.sets, prepared.test, *options)["values"], expected)
     found = evaluate_dataset(prepared.tagger, prepared.dataset, sets=True, known_labels=True)
     check(dict(found.values), expected)
+
+
+def test_texts_and_lists_of_names(prepared):
+    """The texts and lists alone: there are no filter pairs, and P@1 is the score."""
+    tagger, texts = prepared.tagger, list(prepared.dataset.texts)
+    report = tagger.evaluate(texts, prepared.truth())
+    tags = tagger.predict(texts, top_k=5)
+    assert report.values == metrics.evaluate(tags, prepared.truth()).values
+    assert report["P@1"] == pytest.approx(tagger.score(texts, prepared.truth()), abs=1e-12)
 
 
 def test_what_training_data_adds_is_the_same_too(prepared):
