@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from multitudes import views
 from multitudes.errors import DataError
 from multitudes.metrics.at_k import at_k_terms
 from multitudes.metrics.bootstrap import Resampling, intervals
@@ -71,6 +72,15 @@ class Report:
         """Return the metrics in percent as text, a line each and a column for each k."""
         size = f"{self.n_instances} instances, {self.n_labels} labels; in percent"
         return "\n".join([aligned(self.rows()), size, *self.notes])
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        header, *rows = self.rows()
+        size = f"{self.n_instances:,} instances, {self.n_labels:,} labels; in percent"
+        lines = [views.paragraph(views.muted(note)) for note in (size, *self.notes)]
+        return "".join([views.table(header, rows), *lines])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
