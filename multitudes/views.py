@@ -16,6 +16,7 @@ T = TypeVar("T")
 FOR, AGAINST = "46, 160, 67", "229, 83, 75"  # red, green, blue
 FAINTEST, STRONGEST = 0.08, 0.6  # opacity
 CELL = "padding: 2px 10px 2px 0; vertical-align: top; text-align: {align}"
+TABLE = "border-collapse: collapse; color: inherit; font-size: inherit"
 MUTED = "opacity: 0.65"
 MAX_ROWS = 20
 
@@ -51,7 +52,7 @@ def paragraph(*parts: object) -> Html:
     return Html(f'<div style="margin: 2px 0">{joined(parts)}</div>')
 
 
-def weighted(word: object, value: float, *, largest: float) -> Html:
+def weighted(word: object, value: float, *, largest: float, form: str = "+.2f") -> Html:
     """Return a word with its weight, green for and red against, the stronger the more opaque.
 
     Parameters
@@ -60,6 +61,8 @@ def weighted(word: object, value: float, *, largest: float) -> Html:
     value : float
     largest : float
         The weight whose color is strongest.
+    form : str
+        How the weight is written.
     """
     share = min(abs(value) / largest, 1.0) if largest > 0 else 0.0
     opacity = FAINTEST + share * (STRONGEST - FAINTEST)
@@ -68,7 +71,7 @@ def weighted(word: object, value: float, *, largest: float) -> Html:
         f"background: {color}; border-radius: 3px; padding: 0 4px; margin-right: 3px; "
         "display: inline-block"
     )
-    return Html(f'<span style="{style}">{escaped(word)} <small>{value:+.2f}</small></span>')
+    return Html(f'<span style="{style}">{escaped(word)} <small>{value:{form}}</small></span>')
 
 
 def weighted_words(words: Iterable[tuple[Any, float]]) -> Html:
@@ -93,7 +96,7 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, left: i
     aligned = ["left"] * left + ["right"] * max(len(header) - left, 0)
     lines = [_row(header, "th", aligned)] if header else []
     lines += [_row(row, "td", aligned) for row in rows]
-    return Html(f'<table style="border-collapse: collapse">{"".join(lines)}</table>')
+    return Html(f'<table style="{TABLE}">{"".join(lines)}</table>')
 
 
 def _row(cells: Sequence[object], tag: str, aligned: Sequence[str]) -> str:

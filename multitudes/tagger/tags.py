@@ -46,11 +46,16 @@ class TagLists(list[list[Tag]]):
 
     def _repr_html_(self) -> str:
         shown = [
-            [number, views.joined([views.weighted(*tag, largest=1.0) for tag in tags], "")]
+            [number, views.joined([_view(tag) for tag in tags], "")]
             for number, tags in islice(enumerate(self), views.MAX_ROWS)
         ]
         rest = views.others(len(self), views.MAX_ROWS, "texts")
         return views.table(["text", "labels"], shown, left=2) + rest
+
+
+def _view(tag: Tag) -> views.Html:
+    """Return a label on a green that is the stronger the nearer its score is to 1."""
+    return views.weighted(tag.label, tag.score, largest=1.0, form=".2f")
 
 
 def named_tags(predictions: Predictions, names: Sequence[str]) -> TagLists:
