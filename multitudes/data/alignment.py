@@ -51,16 +51,19 @@ class Aligned:
         kept = [remove_pairs(predictions, pairs) for predictions in self.predictions]
         return dataclasses.replace(self, predictions=kept, truth=truth)
 
-    def held_to(self, known: Iterable[str], *, leave_out: bool) -> Aligned:
+    def held_to(
+        self, known: Iterable[str], *, leave_out: bool, known_by: str = "the model"
+    ) -> Aligned:
         """Count the labels of the truth that are not among `known`, and leave them out if asked to.
 
-        A label that was predicted is known, whatever `known` says.
+        A label that was predicted is known, whatever `known` says. `known_by` says whose labels
+        these are.
         """
         names = set(known)
         is_known = np.array([name in names for name in self.truth.label_names or ()], np.bool_)
         for predictions in self.predictions:
             is_known[predictions.labels[predictions.labels >= 0]] = True
-        Y, unknown = split_unknown(self.truth.Y, is_known, leave_out=leave_out)
+        Y, unknown = split_unknown(self.truth.Y, is_known, leave_out=leave_out, known_by=known_by)
         return dataclasses.replace(self, truth=self.truth.with_labels(Y), unknown=unknown)
 
 
@@ -69,7 +72,8 @@ def align(
 ) -> Aligned:
     """Give labels common ids, and predictions the truth's order of instances.
 
-    The label space is that of the training data (if given), then labels only the truth has,
+    The same predictions give the same numbers from a file and from a model, because both come by
+    here. The label space is that of the training data (if given), then labels only the truth has,
     then labels only the predictions have. Rows are matched by uid if both sides have uids,
     else by position.
     """
@@ -81,30 +85,6 @@ def align(
     truth_ids = np.array([space.index[name] for name in LabelSpace.of(truth).names], np.int64)
     return Aligned(
         [_of_file(file, truth, space, truth_ids) for file in files],
-        _moved(truth, space),
-        None if train is None else _moved(train, space),
-    )
-
-
-def align_predictions(
-    predictions: Predictions,
-    names: Sequence[str],
-    truth: Dataset,
-    *,
-    train: Dataset | None = None,
-) -> Aligned:
-    """Do the same for the predictions of a model that calls its labels `names`.
-
-    Rows are those of the truth. A Dataset without label names holds ids: they are names if those
-    of the model are numbers too, else positions in `names`.
-    """
-    truth = with_names(truth, names)
-    train = None if train is None else with_names(train, names)
-    space = _common_space(train, truth, names)
-    ids = np.array([space.index[name] for name in names], np.int32)
-    labels = np.where(predictions.labels >= 0, ids[predictions.labels], np.int32(NO_LABEL))
-    return Aligned(
-        [Predictions(labels, predictions.scores, len(space))],
         _moved(truth, space),
         None if train is None else _moved(train, space),
     )

@@ -102,7 +102,7 @@ class Candidates:
         order = sorted(range(len(blocks)), key=lambda b: (-blocks[b].n_places, b))
         total = float(places[-1])
         with (
-            progress.track("imputing labels", total, "places") as task,
+            progress.track("imputing labels", total) as task,
             ThreadTeam(n_jobs) as team,
         ):
 

@@ -6,27 +6,30 @@ from files. Both then have the same `Aligned`, and `evaluate_aligned` makes the 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from multitudes import metrics
-from multitudes.data import Aligned, Dataset
-from multitudes.data.alignment import align_predictions, with_names
+from multitudes.data import Aligned, Dataset, PredictionFile, align
+from multitudes.data.alignment import with_names
 from multitudes.errors import DataError
 from multitudes.metrics import Report, Resampling, propensity_preset
 from multitudes.metrics.inputs import check_ks
 from multitudes.tagger.prediction import Predictor
-from multitudes.types import IntArray, Predictions
+from multitudes.types import IntArray
 
 
 class CanPredict(Protocol):
     """What is needed of a `Tagger`, whose module imports this one."""
 
     classes_: tuple[str, ...]
+
+    def check_fitted(self) -> None:
+        """Raise an error if it has not been fitted."""
 
     def _predictor(self) -> Predictor: ...
 
@@ -67,11 +70,14 @@ def evaluate_dataset(
     resampling : Resampling, optional
         Adds bootstrap confidence intervals.
     """
+    tagger.check_fitted()
     if not len(dataset):
         raise DataError("there are no instances to evaluate on")
     cutoffs = check_ks(ks)
-    predictions = _predicted(tagger, dataset, top_k=None if sets else cutoffs[-1])
-    aligned = align_predictions(predictions, tagger.classes_, dataset, train=train)
+    truth = with_names(dataset, tagger.classes_)
+    found = predictions_of(tagger, truth, top_k=None if sets else cutoffs[-1])
+    train = None if train is None else with_names(train, tagger.classes_)
+    aligned = align([found], truth, train=train)
     aligned = aligned.held_to(tagger.classes_, leave_out=known_labels)
     return evaluate_aligned(
         aligned,
@@ -123,6 +129,27 @@ def weights(aligned: Aligned, propensity: tuple[float, float]) -> npt.NDArray[np
     return metrics.inverse_propensity(aligned.train.Y, a=a, b=b)
 
 
+def predictions_of(
+    tagger: CanPredict, dataset: Dataset, *, top_k: int | None, path: Path = Path("model")
+) -> PredictionFile:
+    """Return a tagger's best `top_k` labels of each instance, or its sets, as a file has them.
+
+    Parameters
+    ----------
+    top_k : int, optional
+        None for the label sets of `Tagger.predict_sets`.
+    path : Path
+        What messages call the predictions.
+    """
+    blocks = tagger._predictor().blocks(
+        tagger._inputs_of(dataset),
+        "sets" if top_k is None else "scores",
+        top_k=top_k,
+        filter_pairs=known_pairs(dataset, tagger),
+    )
+    return PredictionFile.of((found for _, found in blocks), tagger.classes_, path=path)
+
+
 def known_pairs(dataset: Dataset, tagger: CanPredict) -> IntArray | None:
     """Return a Dataset's filter pairs with the tagger's label ids; those it does not know go."""
     pairs = dataset.filter_pairs
@@ -132,29 +159,3 @@ def known_pairs(dataset: Dataset, tagger: CanPredict) -> IntArray | None:
     index = {name: label for label, name in enumerate(tagger.classes_)}
     ids = np.array([index.get(name, -1) for name in names], np.int64)[pairs[:, 1]]
     return np.stack([pairs[:, 0], ids], axis=1)[ids >= 0]
-
-
-def _predicted(tagger: CanPredict, dataset: Dataset, *, top_k: int | None) -> Predictions:
-    """Return the best labels of each instance, or its set if there is no `top_k`."""
-    blocks = tagger._predictor().blocks(
-        tagger._inputs_of(dataset),
-        "scores" if top_k is not None else "sets",
-        top_k=top_k,
-        filter_pairs=known_pairs(dataset, tagger),
-    )
-    return joined([found for _, found in blocks])
-
-
-def joined(parts: list[Predictions]) -> Predictions:
-    """Put predictions below each other; sets of several blocks may differ in width."""
-    width = max(part.top_k for part in parts)
-    return Predictions.joined([_widened(part, width) for part in parts])
-
-
-def _widened(predictions: Predictions, width: int) -> Predictions:
-    missing = ((0, 0), (0, width - predictions.top_k))
-    return dataclasses.replace(
-        predictions,
-        labels=np.pad(predictions.labels, missing, constant_values=-1),
-        scores=np.pad(predictions.scores, missing, constant_values=-np.inf),
-    )

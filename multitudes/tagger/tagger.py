@@ -15,6 +15,7 @@ from multitudes.scores.calibrated import CalibrationConfig
 from multitudes.store import State, load, save
 from multitudes.store.folder import check_writable
 from multitudes.tagger import inputs, updating
+from multitudes.tagger.announcing import announce
 from multitudes.tagger.assembly import TaggerSpec, assemble, check_spec
 from multitudes.tagger.devices import move
 from multitudes.tagger.explanations import texts_to_show
@@ -162,6 +163,7 @@ class Tagger(FittedTagger):
         parts = assemble(self._spec(), dataset, from_groups=from_groups)
         data = TrainingData(dataset, grouped, validation, checkpoint, self.n_jobs)
         with progress.shown(self.verbose):
+            announce(parts, data)
             self.model_, self.group_report_ = fit_model(parts.model, parts.features, data)
         names = dataset.label_names or [str(label) for label in range(dataset.n_labels)]
         self.features_, self.classes_, self.choice_ = parts.features, tuple(names), parts.choice

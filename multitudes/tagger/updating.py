@@ -23,8 +23,8 @@ def check_updatable(model: Any, method: str) -> None:
     if not isinstance(model, METHODS[method]):
         names = names_of(lambda spec: spec.updates)
         raise ConfigError(
-            f"{type(model).__name__} has no {method}: fit again on all data, or take {names} "
-            "without overlap, which can be changed"
+            f"{type(model).__name__} has no {method}: fit again on all data, or take {names}, "
+            "which can be changed"
         )
 
 

@@ -35,13 +35,14 @@ def held_out(shop):
     return sorted(names[np.argsort(-counts)[:3]].tolist())
 
 
-@pytest.fixture(params=OVER_FEATURES)
+@pytest.fixture(params=[*OVER_FEATURES, "xr-linear with overlap"])
 def small(request, shop, held_out):
     """A tagger of each kind that does not know the labels held out."""
     texts, lists = shop
-    settings = {} if request.param == "one-vs-all" else {"max_leaf_size": 10}
+    name, _, overlap = request.param.partition(" with ")
+    settings = {} if name == "one-vs-all" else {"max_leaf_size": 10}
     fewer = [[name for name in row if name not in held_out] for row in lists]
-    return Tagger(request.param, settings=settings).fit(texts, fewer)
+    return Tagger(name, settings=settings | ({overlap: 2} if overlap else {})).fit(texts, fewer)
 
 
 def found(tagger, texts, lists, names):
