@@ -12,6 +12,7 @@ from multitudes.lazy import lazy_names
 __all__ = [
     "GroupReport",
     "Tag",
+    "TagLists",
     "Tagger",
     "choose",
     "describe_settings",
@@ -26,14 +27,15 @@ if TYPE_CHECKING:
     from multitudes.tagger.datasets import predict_batches, predict_tags, predict_to
     from multitudes.tagger.evaluation import evaluate_dataset
     from multitudes.tagger.group_report import GroupReport
-    from multitudes.tagger.prediction import Tag
     from multitudes.tagger.presets import choose
     from multitudes.tagger.settings import describe_settings, parse_settings
     from multitudes.tagger.tagger import Tagger
+    from multitudes.tagger.tags import Tag, TagLists
 else:
     _HOMES = {
         "GroupReport": "multitudes.tagger.group_report",
-        "Tag": "multitudes.tagger.prediction",
+        "Tag": "multitudes.tagger.tags",
+        "TagLists": "multitudes.tagger.tags",
         "Tagger": "multitudes.tagger.tagger",
         "choose": "multitudes.tagger.presets",
         "describe_settings": "multitudes.tagger.settings",

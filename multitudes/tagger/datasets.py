@@ -9,7 +9,8 @@ from multitudes.data import Dataset
 from multitudes.data.prediction_files import write_line
 from multitudes.tagger.evaluation import known_pairs
 from multitudes.tagger.fitted import FittedTagger
-from multitudes.tagger.prediction import Kind, Tag
+from multitudes.tagger.prediction import Kind
+from multitudes.tagger.tags import TagLists
 from multitudes.types import Predictions
 
 
@@ -20,7 +21,7 @@ def predict_tags(
     kind: Kind = "scores",
     top_k: int | None = None,
     threshold: float | None = None,
-) -> list[list[Tag]]:
+) -> TagLists:
     """Return the labels of each text, with scores, with probabilities, or as sets.
 
     Parameters
