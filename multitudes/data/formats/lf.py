@@ -123,7 +123,7 @@ def read_filter_file(path: Path, *, n_rows: int, n_labels: int) -> IntArray:
     pieces = [np.zeros((0, 2), np.int64)]
     if peek(path, 1):
         limits = np.array([n_rows, n_labels])
-        for block in line_blocks(path, ErrorLog("raise"), max_line_bytes=_MAX_FILTER_BYTES):
+        for block in line_blocks(path, ErrorLog("strict"), max_line_bytes=_MAX_FILTER_BYTES):
             pairs = _parse_pairs(block)
             if pairs is None or (pairs < 0).any() or (pairs >= limits).any():
                 raise DataError(_pair_problem(path, block, n_rows, n_labels))
