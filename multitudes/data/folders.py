@@ -222,10 +222,10 @@ def write_feature_file(names: Sequence[str], folder: Path) -> None:
 class NamesBeside:
     """The names found in a folder, and the files they are from; None if there is no file."""
 
-    labels: LabelSpace | None
-    features: Sequence[str] | None
-    label_path: Path | None
-    feature_path: Path | None
+    labels: LabelSpace | None = None
+    features: Sequence[str] | None = None
+    label_path: Path | None = None
+    feature_path: Path | None = None
 
     @classmethod
     def of(cls, folder: Path) -> NamesBeside:

@@ -178,6 +178,19 @@ def guess_delimiter(path: str | Path, options: ReadOptions) -> str:
     return next((d for d, counts in widths.items() if counts and counts[0] > 1), ",")
 
 
+def looks_like_table(head: bytes) -> bool:
+    """Return whether a file is surely a table: its first rows have equally many fields.
+
+    They are separated by tabs, or the first row has a usual column name: sentences have commas too.
+    """
+    text = head.decode("utf-8-sig", errors="replace")
+    for delimiter in DELIMITERS:
+        rows = _first_rows(text, delimiter, DEFAULT_READ.quote)
+        if rows and len(rows[0]) > 1 and len(set(map(len, rows))) == 1:
+            return delimiter == "\t" or has_column_names(rows[0], DEFAULT_READ)
+    return False
+
+
 def _known(row: list[str], options: ReadOptions) -> bool:
     return has_column_names(row, dataclasses.replace(options, header="auto"))
 
