@@ -6,12 +6,15 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from multitudes.cli import options
+from multitudes.cli.holding_out import hold_out
+from multitudes.cli.model_help import show_settings
 from multitudes.cli.streams import Reading, TolerantReading, remark
+from multitudes.cli.training_report import Trained, show, show_as_json
 from multitudes.cli.verb import from_function
 from multitudes.errors import ConfigError, DataError
 
@@ -46,7 +49,7 @@ class Choosing:
             "--model",
             "-m",
             autocompletion=_models,
-            help=from_function("multitudes.cli.train:models_help"),
+            help=from_function("multitudes.cli.model_help:models_help"),
         ),
     ] = "auto"
     features: Annotated[
@@ -132,16 +135,6 @@ class Training:
     ] = None
 
 
-class Trained(NamedTuple):
-    """What came of a training."""
-
-    tagger: Tagger
-    dataset: Dataset
-    folder: Path
-    seconds: float
-    reports: dict[str, Report]
-
-
 def train(
     data: Annotated[
         Path | None, typer.Argument(help="File or folder to learn from; - is stdin.")
@@ -176,9 +169,9 @@ def train(
     with progress.shown(not reading.quiet), _cluster(training.ray, choosing.model):
         trained = _trained(tagger, data, model_folder, training, reading)
     if json:
-        _show_json(trained)
+        show_as_json(trained)
     else:
-        _show(trained, quiet=reading.quiet)
+        show(trained, quiet=reading.quiet)
 
 
 def _trained(
@@ -189,7 +182,7 @@ def _trained(
 
     from_groups = training.groups is not None
     whole = reading.dataset(data, group_labels=training.groups)
-    dataset, held_out = _split(
+    dataset, held_out = hold_out(
         whole, training.validation, tagger.random_state, reading, from_groups=from_groups
     )
     started = time.perf_counter()
@@ -224,49 +217,6 @@ def _cluster(address: str | None, model: str) -> AbstractContextManager[None]:
     return ray_cluster(address)
 
 
-def _share(validation: str) -> float | None:
-    """Return the number in --validation; None if it names a file."""
-    try:
-        share = float(validation)
-    except ValueError:
-        return None
-    if not 0 < share < 1:
-        raise ConfigError(
-            f"--validation must be a share between 0 and 1, or a file, got {validation}"
-        )
-    return share
-
-
-def _split(
-    dataset: Dataset,
-    validation: str | None,
-    random_state: int,
-    reading: Reading,
-    *,
-    from_groups: bool,
-) -> tuple[Dataset, Dataset | None]:
-    """Return what to learn from, and what to validate on."""
-    if validation is None:
-        return dataset, None
-    from multitudes.data import LabelSpace, split
-    from multitudes.data.groups import without_groups_of
-
-    share = _share(validation)
-    if share is None:
-        labels = LabelSpace.of(dataset)
-        return dataset, reading.dataset(Path(validation), labels=labels, split="dev")
-    if not from_groups:
-        return split(dataset, test_size=share, random_state=random_state)
-    if not dataset.Y.nnz:
-        raise ConfigError(
-            "--validation needs instances whose own labels are known, and with --groups these "
-            "have none: evaluate on labeled data with --test"
-        )
-    # Whole groups, so that none is learned from without some of its instances.
-    train, held_out = split(dataset, test_size=share, by="group", random_state=random_state)
-    return without_groups_of(train, held_out), held_out
-
-
 def _calibrate(tagger: Tagger, held_out: Dataset) -> None:
     """Learn probabilities and label sets; without them a model is still worth saving."""
     try:
@@ -286,81 +236,3 @@ def _reports(
     if test is not None:
         parts["test"] = reading.dataset(test, labels=LabelSpace.of(dataset), split="tst")
     return {name: evaluate_on(tagger, part) for name, part in parts.items()}
-
-
-def _show_json(trained: Trained) -> None:
-    from multitudes.cli.show import show_json
-    from multitudes.tagger.training import training_notes
-
-    tagger = trained.tagger
-    result: dict[str, Any] = {
-        "model": str(trained.folder),
-        "choice": tagger.choice_,
-        "n_instances": len(trained.dataset),
-        "n_labels": trained.dataset.n_labels,
-        "seconds": trained.seconds,
-    }
-    if tagger.group_report_ is not None:
-        result["groups"] = tagger.group_report_.to_dict()
-    if tagger.calibrated_ is not None:
-        result["calibration"] = vars(tagger.calibration_report())
-    notes = training_notes(tagger.model_)
-    if notes:
-        result["notes"] = notes
-    show_json(result | {name: report.to_dict() for name, report in trained.reports.items()})
-
-
-def _show(trained: Trained, *, quiet: bool) -> None:
-    from multitudes.cli.show import show_report
-    from multitudes.tagger.training import training_notes
-
-    tagger = trained.tagger
-    if not quiet:
-        remark(f"{trained.dataset!r}\nmodel: {tagger.choice_}")
-        if tagger.group_report_ is not None:
-            remark(str(tagger.group_report_))
-        for note in training_notes(tagger.model_):
-            remark(note)
-        if tagger.calibrated_ is not None:
-            remark(str(tagger.calibration_report()))
-        remark(f"trained in {trained.seconds:.1f} s, saved to {trained.folder}")
-    for name, report in trained.reports.items():
-        typer.echo(f"{name}:")
-        show_report(report)
-
-
-def models_help() -> str:
-    """Return the help of --model, with the names of all models."""
-    from multitudes.models import built_in_models, model_names
-
-    ours = built_in_models()
-    over_features = [name for name, spec in ours.items() if spec.reads == "features"]
-    over_texts = [name for name, spec in ours.items() if spec.reads == "texts"]
-    added = [name for name in model_names() if name not in ours]
-    parts = [
-        f"over features: {', '.join(over_features)}",
-        f"reading texts: {', '.join(over_texts)}",
-        *([f"of other packages: {', '.join(added)}"] if added else []),
-        "or auto to choose one over features by the size of the data",
-    ]
-    text = "; ".join(parts) + "."
-    return text[0].upper() + text[1:]
-
-
-def show_settings(model: str, features: str | None, *, json: bool) -> None:
-    """Show all settings of a model and its features, from the Config classes."""
-    from multitudes.cli.show import console, show_json, table
-    from multitudes.models import model_spec
-    from multitudes.tagger import describe_settings
-    from multitudes.tagger.assembly import describe_group_settings
-    from multitudes.tagger.presets import default_features, full_model, named_features
-
-    spec = model_spec("xr-linear" if model == "auto" else model)
-    own = default_features(spec) if features is None else named_features(features)
-    rows = describe_settings(full_model(spec), own)
-    rows += describe_group_settings()
-    if json:
-        show_json([{"name": n, "default": value, "help": doc} for n, value, doc in rows])
-        return
-    typer.echo(f"Settings of {spec.name}, for --set NAME=VALUE:\n")
-    console().print(table(["name", "default", ""], [[n, str(v), d] for n, v, d in rows], left=3))

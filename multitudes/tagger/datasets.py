@@ -8,13 +8,13 @@ from typing import Any, BinaryIO
 from multitudes.data import Dataset
 from multitudes.data.prediction_files import write_line
 from multitudes.metrics import Report, evaluate
+from multitudes.tagger.fitted import FittedTagger
 from multitudes.tagger.prediction import Kind, Tag
-from multitudes.tagger.tagger import Tagger
 from multitudes.types import Predictions
 
 
 def predict_tags(
-    tagger: Tagger,
+    tagger: FittedTagger,
     texts: Any,
     *,
     kind: Kind = "scores",
@@ -39,7 +39,7 @@ def predict_tags(
 
 
 def predict_batches(
-    tagger: Tagger, dataset: Dataset, *, top_k: int | None = None, kind: Kind = "scores"
+    tagger: FittedTagger, dataset: Dataset, *, top_k: int | None = None, kind: Kind = "scores"
 ) -> Iterator[tuple[Dataset, Predictions]]:
     """Yield (some instances, their predictions) until all of the Dataset is done.
 
@@ -64,7 +64,7 @@ def predict_batches(
 
 def predict_to(
     out: BinaryIO,
-    tagger: Tagger,
+    tagger: FittedTagger,
     dataset: Dataset,
     *,
     top_k: int | None = None,
@@ -85,7 +85,7 @@ def predict_to(
     return n_written
 
 
-def evaluate_on(tagger: Tagger, dataset: Dataset, *, ks: Sequence[int] = (1, 3, 5)) -> Report:
+def evaluate_on(tagger: FittedTagger, dataset: Dataset, *, ks: Sequence[int] = (1, 3, 5)) -> Report:
     """Return the metrics of a tagger on a labeled Dataset over its label space."""
     found = [found for _, found in predict_batches(tagger, dataset, top_k=max(ks))]
     return evaluate(Predictions.joined(found), dataset.Y, ks=ks)

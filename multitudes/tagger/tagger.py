@@ -5,37 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
-
-import numpy as np
+from typing import Any, ClassVar, Self
 
 from multitudes import progress
 from multitudes.data import Dataset
-from multitudes.disentangle import ambiguous
 from multitudes.errors import DataError, StoreError
-from multitudes.estimator import Estimator
 from multitudes.groups.grouped_dataset import groups_to_learn
-from multitudes.scores.calibrated import Calibrated, CalibrationConfig, CalibrationReport
+from multitudes.scores.calibrated import CalibrationConfig
 from multitudes.store import State, load, save
 from multitudes.store.folder import check_writable
 from multitudes.tagger import inputs, updating
 from multitudes.tagger.assembly import TaggerSpec, assemble, check_spec
 from multitudes.tagger.devices import move
-from multitudes.tagger.explanations import checked_explaining, checked_overlapping, texts_to_show
-from multitudes.tagger.prediction import BATCH, Kind, Predictor, Tag, count, named_tags
+from multitudes.tagger.explanations import texts_to_show
+from multitudes.tagger.fitted import FittedTagger
 from multitudes.tagger.presets import AUTO
 from multitudes.tagger.settings import dotted
 from multitudes.tagger.storing import from_parts, tagger_state
 from multitudes.tagger.training import TrainingData, fit_model
-from multitudes.types import Predictions, Sparse
-
-if TYPE_CHECKING:
-    from multitudes.disentangle import Ambiguity, Sense
-    from multitudes.encoder.explanation import Explanation as PrototypeExplanation
-    from multitudes.linear.explanation import Explanation
+from multitudes.types import Sparse
 
 
-class Tagger(Estimator):
+class Tagger(FittedTagger):
     """Learns from texts and their labels, and tags new texts.
 
     Parameters
@@ -195,58 +186,8 @@ class Tagger(Estimator):
         self.features_, self.classes_, self.choice_ = parts.features, tuple(names), parts.choice
         self.takes_texts_, self.feature_names_ = dataset.texts is not None, dataset.feature_names
         self.examples_ = texts_to_show(self.model_, data.texts_of_rows())
-        self.calibrated_: Calibrated | None = None
+        self.calibrated_ = None
         return self
-
-    def predict(
-        self, texts: Any, *, top_k: int = 5, threshold: float | None = None
-    ) -> list[list[Tag]]:
-        """Return the best labels of each text by name, best first.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Or X, for a tagger fitted on features.
-        top_k : int
-            Labels per text, at most.
-        threshold : float, optional
-            Leave out labels whose score is lower.
-        """
-        return self._predict_kind(texts, "scores", top_k=top_k, threshold=threshold)
-
-    def predict_proba(
-        self, texts: Any, *, top_k: int = 5, threshold: float | None = None
-    ) -> list[list[Tag]]:
-        """Return the best labels of each text with their probabilities, best first.
-
-        Needs `calibrate`. The order is that of `predict`, and so are the parameters; `threshold`
-        is compared with probabilities.
-        """
-        return self._predict_kind(texts, "probabilities", top_k=top_k, threshold=threshold)
-
-    def predict_sets(self, texts: Any) -> list[list[Tag]]:
-        """Return the labels each text should get, as many as are right, with their probabilities.
-
-        A model that generates sets decides itself, unless `calibrate` was asked for a rule; any
-        other needs `calibrate`, whose settings say how sets are made.
-        """
-        return self._predict_kind(texts, "sets")
-
-    def predict_ids(self, texts: Any, *, top_k: int = 5) -> Predictions:
-        """Return the best label ids of each text (or row of X), with scores."""
-        predictor, given = self._predictor(), self._checked_inputs(texts)
-        with progress.shown(self.verbose and count(given) > BATCH):
-            return predictor.whole(given, top_k=top_k)
-
-    def score(self, texts: Any, labels: Sequence[Sequence[str]]) -> float:
-        """Return the precision at 1: how often the best label of a text is among its label names.
-
-        A text without labels counts as a miss.
-        """
-        best = self.predict(texts, top_k=1)
-        inputs.label_matrix(labels, None)  # checks that they are lists of str
-        pairs = zip(best, labels, strict=True)
-        return float(np.mean([bool(tags) and tags[0].label in right for tags, right in pairs]))
 
     def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
         """Predict on a device, or in a number format; what is not given stays as it is.
@@ -283,55 +224,6 @@ class Tagger(Estimator):
         predictor, known = self._predictor(), inputs.known_labels(dataset, self.classes_)
         self.calibrated_ = predictor.calibration(self._inputs_of(known), known, config)
         return self
-
-    def calibration_report(self) -> CalibrationReport:
-        """Return how reliable scores were before `calibrate`, and probabilities are since."""
-        return self._predictor().checked_calibration().report_
-
-    @property
-    def generates_sets(self) -> bool:
-        """Whether the model generates sets itself; else a rule makes them of its ranking."""
-        return self._predictor().generates_sets
-
-    def explain(self, text: Any, label: str) -> Explanation | PrototypeExplanation:
-        """Return what carried the score of a label, also of one that was not predicted.
-
-        A model over features names words of the text (or columns of X), level by level; a text
-        encoder names parts of the label's prototype, and the training texts nearest to this one
-        if the model keeps them.
-
-        Parameters
-        ----------
-        text : str, or one row of X
-        label : str
-        """
-        self.check_fitted()
-        label_id = inputs.label_id(label, self.classes_)
-        model = checked_explaining(self.model_)
-        given = self._checked_inputs([text] if self.takes_texts_ else text)
-        explanation: Explanation | PrototypeExplanation
-        if self.features_ is None:
-            explanation = model.explain(given[0], label_id).named(label, self.examples_)
-        else:
-            found = model.explain(self.features_.transform(given), label_id)
-            explanation = found.named(label, self._feature_names())
-        return explanation
-
-    def senses(self, label: str) -> list[Sense]:
-        """Return what is around a label in each of its leaves; for a tagger with overlap.
-
-        The senses with most texts come first; in an ensemble, tree by tree.
-        """
-        self.check_fitted()
-        senses = checked_overlapping(self.model_).senses(inputs.label_id(label, self.classes_))
-        names = self._feature_names()
-        return [sense.named(self.classes_, names, self.examples_) for sense in senses]
-
-    def ambiguous_labels(self, *, top_k: int = 20) -> list[Ambiguity]:
-        """Return the labels whose senses are farthest apart; for a tagger with overlap."""
-        self.check_fitted()
-        found = ambiguous(checked_overlapping(self.model_))[:top_k]
-        return [row._replace(label=self.classes_[int(row.label)]) for row in found]
 
     def partial_fit(self, texts: Any, labels: Sequence[Sequence[str]]) -> Self:
         """Learn from further texts (or rows of X) of known labels; a first call is `fit`.
@@ -423,26 +315,3 @@ class Tagger(Estimator):
         return TaggerSpec(
             self.model, self.features, settings, self.random_state, self.n_jobs, self.device
         )
-
-    def _predictor(self) -> Predictor:
-        self.check_fitted()
-        return Predictor(self.model_, self.features_, self.calibrated_, len(self.classes_))
-
-    def _predict_kind(
-        self, texts: Any, kind: Kind, *, top_k: int | None = None, threshold: float | None = None
-    ) -> list[list[Tag]]:
-        predictor, given = self._predictor(), self._checked_inputs(texts)
-        tags: list[list[Tag]] = []
-        with progress.shown(self.verbose and count(given) > BATCH):
-            for _, found in predictor.blocks(given, kind, top_k=top_k):
-                tags += named_tags(found.above(threshold), self.classes_)
-        return tags
-
-    def _checked_inputs(self, texts: Any) -> Any:
-        return inputs.checked_inputs(texts, takes_texts=self.takes_texts_)
-
-    def _inputs_of(self, dataset: Dataset) -> Any:
-        return inputs.inputs_of(dataset, takes_texts=self.takes_texts_)
-
-    def _feature_names(self) -> Sequence[str] | None:
-        return getattr(self.features_, "feature_names", None) or self.feature_names_

@@ -1,0 +1,42 @@
+"""Help about models: their names, and their settings."""
+
+from __future__ import annotations
+
+import typer
+
+
+def models_help() -> str:
+    """Return the help of --model, with the names of all models."""
+    from multitudes.models import built_in_models, model_names
+
+    ours = built_in_models()
+    over_features = [name for name, spec in ours.items() if spec.reads == "features"]
+    over_texts = [name for name, spec in ours.items() if spec.reads == "texts"]
+    added = [name for name in model_names() if name not in ours]
+    parts = [
+        f"over features: {', '.join(over_features)}",
+        f"reading texts: {', '.join(over_texts)}",
+        *([f"of other packages: {', '.join(added)}"] if added else []),
+        "or auto to choose one over features by the size of the data",
+    ]
+    text = "; ".join(parts) + "."
+    return text[0].upper() + text[1:]
+
+
+def show_settings(model: str, features: str | None, *, json: bool) -> None:
+    """Show all settings of a model and its features, from the Config classes."""
+    from multitudes.cli.show import console, show_json, table
+    from multitudes.models import model_spec
+    from multitudes.tagger import describe_settings
+    from multitudes.tagger.assembly import describe_group_settings
+    from multitudes.tagger.presets import default_features, full_model, named_features
+
+    spec = model_spec("xr-linear" if model == "auto" else model)
+    own = default_features(spec) if features is None else named_features(features)
+    rows = describe_settings(full_model(spec), own)
+    rows += describe_group_settings()
+    if json:
+        show_json([{"name": n, "default": value, "help": doc} for n, value, doc in rows])
+        return
+    typer.echo(f"Settings of {spec.name}, for --set NAME=VALUE:\n")
+    console().print(table(["name", "default", ""], [[n, str(v), d] for n, v, d in rows], left=3))

@@ -1,0 +1,68 @@
+"""What a training came to, for people and for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+from multitudes.cli.streams import remark
+
+if TYPE_CHECKING:
+    from multitudes.data import Dataset
+    from multitudes.metrics import Report
+    from multitudes.tagger import Tagger
+
+
+class Trained(NamedTuple):
+    """What came of a training."""
+
+    tagger: Tagger
+    dataset: Dataset
+    folder: Path
+    seconds: float
+    reports: dict[str, Report]
+
+
+def show_as_json(trained: Trained) -> None:
+    """Print what programs want to know."""
+    from multitudes.cli.show import show_json
+    from multitudes.tagger.training import training_notes
+
+    tagger = trained.tagger
+    result: dict[str, Any] = {
+        "model": str(trained.folder),
+        "choice": tagger.choice_,
+        "n_instances": len(trained.dataset),
+        "n_labels": trained.dataset.n_labels,
+        "seconds": trained.seconds,
+    }
+    if tagger.group_report_ is not None:
+        result["groups"] = tagger.group_report_.to_dict()
+    if tagger.calibrated_ is not None:
+        result["calibration"] = vars(tagger.calibration_report())
+    notes = training_notes(tagger.model_)
+    if notes:
+        result["notes"] = notes
+    show_json(result | {name: report.to_dict() for name, report in trained.reports.items()})
+
+
+def show(trained: Trained, *, quiet: bool) -> None:
+    """Remark on the training, and print the metrics."""
+    from multitudes.cli.show import show_report
+    from multitudes.tagger.training import training_notes
+
+    tagger = trained.tagger
+    if not quiet:
+        remark(f"{trained.dataset!r}\nmodel: {tagger.choice_}")
+        if tagger.group_report_ is not None:
+            remark(str(tagger.group_report_))
+        for note in training_notes(tagger.model_):
+            remark(note)
+        if tagger.calibrated_ is not None:
+            remark(str(tagger.calibration_report()))
+        remark(f"trained in {trained.seconds:.1f} s, saved to {trained.folder}")
+    for name, report in trained.reports.items():
+        typer.echo(f"{name}:")
+        show_report(report)
