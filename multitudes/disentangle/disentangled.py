@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -122,6 +122,7 @@ class Disentangled(Estimator):
     """
 
     fitted_attribute = "models_"
+    restricts_labels: ClassVar[bool] = True
 
     def __init__(
         self,

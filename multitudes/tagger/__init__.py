@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from multitudes.lazy import lazy_names
 
 __all__ = [
+    "Among",
     "GroupReport",
     "Tag",
     "Tagger",
+    "Written",
     "choose",
     "describe_settings",
     "evaluate_on",
@@ -23,7 +25,14 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from multitudes.tagger.datasets import evaluate_on, predict_batches, predict_tags, predict_to
+    from multitudes.tagger.datasets import (
+        Among,
+        Written,
+        evaluate_on,
+        predict_batches,
+        predict_tags,
+        predict_to,
+    )
     from multitudes.tagger.group_report import GroupReport
     from multitudes.tagger.prediction import Tag
     from multitudes.tagger.presets import choose
@@ -31,9 +40,11 @@ if TYPE_CHECKING:
     from multitudes.tagger.tagger import Tagger
 else:
     _HOMES = {
+        "Among": "multitudes.tagger.datasets",
         "GroupReport": "multitudes.tagger.group_report",
         "Tag": "multitudes.tagger.prediction",
         "Tagger": "multitudes.tagger.tagger",
+        "Written": "multitudes.tagger.datasets",
         "choose": "multitudes.tagger.presets",
         "describe_settings": "multitudes.tagger.settings",
         "evaluate_on": "multitudes.tagger.datasets",
