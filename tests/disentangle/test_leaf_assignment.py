@@ -160,7 +160,7 @@ def test_clusters_larger_than_the_cap_give_labels_to_the_nearest_with_room():
 
 def test_labels_without_counts_are_the_last_to_leave_a_cluster_that_is_too_large():
     counts = sparse([[0, 0, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0]])
-    home = capped_module.homes(counts, partition([1, 1, 1, 1], 3), 2)
+    home = capped_module.homes(counts, partition([1, 1, 1, 1], 3), np.full(3, 2))
     assert home.tolist() == [1, 0, 1, 0]
 
 
