@@ -15,6 +15,7 @@ from multitudes.cli.inspect import inspect
 from multitudes.cli.predict import predict
 from multitudes.cli.serve import serve
 from multitudes.cli.train import train
+from multitudes.cli.update import update
 from multitudes.cli.verb import Root, Verb, guarded
 from multitudes.cli.version import version
 
@@ -29,7 +30,8 @@ app = typer.Typer(
 )
 
 VERBS = (
-    train, predict, evaluate, compare, calibrate, serve, convert, group, inspect, demo, version
+    train, predict, evaluate, compare, calibrate, update, serve, convert, group, inspect, demo,
+    version,
 )  # fmt: skip
 for _function in VERBS:
     app.command(cls=Verb)(guarded(_function))

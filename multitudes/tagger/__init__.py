@@ -14,6 +14,7 @@ __all__ = [
     "GroupReport",
     "Tag",
     "Tagger",
+    "UpdateReport",
     "Written",
     "choose",
     "describe_settings",
@@ -22,6 +23,7 @@ __all__ = [
     "predict_batches",
     "predict_tags",
     "predict_to",
+    "update_tagger",
 ]
 
 if TYPE_CHECKING:
@@ -38,12 +40,15 @@ if TYPE_CHECKING:
     from multitudes.tagger.presets import choose
     from multitudes.tagger.settings import describe_settings, parse_settings
     from multitudes.tagger.tagger import Tagger
+    from multitudes.tagger.update_report import UpdateReport
+    from multitudes.tagger.updating import update_tagger
 else:
     _HOMES = {
         "Among": "multitudes.tagger.datasets",
         "GroupReport": "multitudes.tagger.group_report",
         "Tag": "multitudes.tagger.prediction",
         "Tagger": "multitudes.tagger.tagger",
+        "UpdateReport": "multitudes.tagger.update_report",
         "Written": "multitudes.tagger.datasets",
         "choose": "multitudes.tagger.presets",
         "describe_settings": "multitudes.tagger.settings",
@@ -52,5 +57,6 @@ else:
         "predict_batches": "multitudes.tagger.datasets",
         "predict_tags": "multitudes.tagger.datasets",
         "predict_to": "multitudes.tagger.datasets",
+        "update_tagger": "multitudes.tagger.updating",
     }
     __getattr__ = lazy_names(__name__, _HOMES)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import scipy.sparse as sp
 
-from multitudes.errors import ConfigError, DataError
+from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.errors import ConfigError, DataError, UnknownFeaturesWarning
+from multitudes.features.known_words import count_words
 from multitudes.tagger.inputs import checked_row, label_matrix
 from multitudes.tagger.prediction import Predictor, count
 from multitudes.tagger.presets import names_of
+from multitudes.tagger.update_report import UpdateReport
 from multitudes.types import AddsLabels, RemovesLabels, TakesLabelTexts, Updates
+
+if TYPE_CHECKING:
+    from multitudes.tagger.tagger import Tagger
 
 METHODS: dict[str, type] = {
     "partial_fit": Updates, "add_labels": AddsLabels, "remove_labels": RemovesLabels
@@ -135,3 +144,109 @@ def check_lengths(inputs: Any, labels: Any) -> None:
         raise DataError(
             f"there must be one list of labels per text, got {n:,} texts and {len(labels):,} lists"
         )
+
+
+def update_tagger(
+    tagger: Tagger, dataset: Dataset | None = None, *, remove: Sequence[str] = ()
+) -> UpdateReport:
+    """Change a fitted tagger: learn from new instances and labels, and forget labels.
+
+    Labels are matched by name. Those that are new, and that an instance has, are added, in
+    alphabetical order behind the others; a text encoder also adds labels that the data merely
+    describes. Then the model learns from all instances, if it can.
+
+    Parameters
+    ----------
+    tagger : Tagger
+        Changed in place; its calibration is discarded.
+    dataset : Dataset, optional
+        New instances; those without labels are left out.
+    remove : sequence of str
+        Names of labels to forget, before anything is learned.
+
+    Returns
+    -------
+    UpdateReport
+    """
+    tagger.check_fitted()
+    was_calibrated = tagger.calibrated_ is not None
+    if remove:
+        tagger.remove_labels(remove)
+    changes: dict[str, Any] = {}
+    if dataset is not None:
+        changes = _learn(tagger, dataset)
+    elif not remove:
+        raise DataError("there is nothing to update: give new instances, or labels to remove")
+    tagger.calibrated_ = None
+    return UpdateReport(
+        labels_removed=tuple(dict.fromkeys(remove)),
+        n_labels=len(tagger.classes_),
+        calibration_lost=was_calibrated,
+        **changes,
+    )
+
+
+def _learn(tagger: Tagger, dataset: Dataset) -> dict[str, Any]:
+    """Learn from a Dataset; return the fields of an `UpdateReport` about it."""
+    known, model = tagger.classes_, tagger.model_
+    takes_texts = isinstance(model, TakesLabelTexts)
+    new = _new_labels(dataset, known, described=takes_texts)
+    if dataset.label_names is None:
+        dataset = dataclasses.replace(dataset, label_names=LabelSpace.of(dataset).names)
+    labeled = relabel(dataset, LabelSpace((*known, *new)))
+    labeled = labeled.take(np.flatnonzero(np.diff(labeled.Y.indptr)))
+    if not len(labeled) and not new:
+        raise DataError(
+            f"there is nothing to learn from: none of the {len(dataset):,} instances has a label"
+        )
+    check_updatable(model, "add_labels" if new else "partial_fit")
+    inputs = tagger._inputs_of(labeled)
+    X = tagger._predictor().transform(inputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownFeaturesWarning)  # the report says it
+        if new and takes_texts:
+            model.add_labels(_texts_of(new, dataset), _examples(X, labeled.Y, len(known)))
+        elif new:
+            model.add_labels(X, labeled.Y)
+        tagger.classes_ = (*known, *new)
+        if isinstance(model, Updates):
+            model.partial_fit(X, labeled.Y)
+    touched = np.unique(labeled.Y.indices)
+    return {
+        "n_instances": len(labeled),
+        "n_assigned": int(labeled.Y.nnz),
+        "n_without_labels": len(dataset) - len(labeled),
+        "labels_added": tuple(new),
+        "n_labels_untouched": len(known) - int(np.count_nonzero(touched < len(known))),
+        "words": None if labeled.texts is None else count_words(tagger.features_, labeled.texts),
+        "n_unknown": int((np.diff(X.indptr) == 0).sum()) if sp.issparse(X) else 0,
+        "only_new_labels": not isinstance(model, Updates),
+    }
+
+
+def _new_labels(dataset: Dataset, known: Sequence[str], *, described: bool) -> list[str]:
+    """Return the names of labels that are new: those of instances, or all that are `described`.
+
+    They are sorted; labels that are mere numbers keep their order.
+    """
+    names, there = LabelSpace.of(dataset).names, set(known)
+    found = range(len(names))
+    if not described or dataset.label_texts is None:
+        found = np.unique(dataset.Y.indices).tolist()
+    new = [names[label] for label in found if names[label] not in there]
+    return new if dataset.label_names is None else sorted(new)
+
+
+def _texts_of(names: Sequence[str], dataset: Dataset) -> list[str]:
+    """Return the text of each label; its name if it has none."""
+    listed = LabelSpace.of(dataset)
+    texts = dict(zip(listed.names, listed.texts or listed.names, strict=True))
+    return [texts[name] or name for name in names]
+
+
+def _examples(texts: Sequence[str], Y: Any, first: int) -> list[list[str]]:
+    """Return the texts of each label from the id `first` on."""
+    by_label = sp.csc_array(Y)
+    ends = by_label.indptr.tolist()
+    rows = [by_label.indices[ends[i] : ends[i + 1]].tolist() for i in range(first, Y.shape[1])]
+    return [[texts[row] for row in some] for some in rows]
