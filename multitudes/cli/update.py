@@ -12,7 +12,6 @@ from multitudes.cli.streams import TolerantReading, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
-    from multitudes.data import Dataset
     from multitudes.tagger import Tagger, UpdateReport
 
 
@@ -70,7 +69,7 @@ def update(
     tagger = computing.load(model)
     with progress.shown(not reading.quiet):
         removed = _removed(tagger, remove_labels, quiet=reading.quiet)
-        dataset = None if data is None else _read(data, reading)
+        dataset = None if data is None else reading.dataset(data)  # over its own labels
         config = None if tagger.calibrated_ is None else tagger.calibrated_.config
         report = update_tagger(tagger, dataset, remove=removed)
         if calibrate is not None:
@@ -78,7 +77,10 @@ def update(
             tagger.calibrate(held_out, **({} if config is None else {"config": config}))
         tagger.save(target)
     learned = None if data is None or dataset is None else (data, dataset)
-    note("update", target, data=learned, notes=report.sentences(), before=card)
+    notes = report.sentences()
+    if tagger.calibrated_ is not None:
+        notes.append(f"{calibrate}: {tagger.calibration_report()}")
+    note("update", target, data=learned, notes=notes, before=card)
     _show(tagger, report, model, target, json=json, quiet=reading.quiet)
 
 
@@ -88,11 +90,6 @@ def _removed(tagger: Tagger, given: str | None, *, quiet: bool) -> list[str]:
     if given is None:
         return []
     return listed_labels(given, tagger.classes_, option="--remove-labels", quiet=quiet)
-
-
-def _read(data: Path, reading: TolerantReading) -> Dataset:
-    """Read new data over its own labels, so that new ones are seen."""
-    return reading.dataset(data)
 
 
 def _show(
