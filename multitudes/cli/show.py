@@ -127,9 +127,7 @@ def report_table(report: Report) -> Rows:
 def show_report(report: Report) -> None:
     """Show the table, what was evaluated, and the report's remarks."""
     console().print(report_table(report))
-    say(f"\n{report.n_instances:,} instances, {report.n_labels:,} labels; in percent")
-    for note in report.notes:
-        say(note)
+    say("\n" + "\n".join(report.remarks()))
 
 
 def show_comparison(comparison: Comparison, names: tuple[str, str]) -> None:
@@ -137,7 +135,4 @@ def show_comparison(comparison: Comparison, names: tuple[str, str]) -> None:
     header, *rows = comparison.rows()
     say(f"A  {names[0]}\nB  {names[1]}\n", hanging=3)
     console().print(table(header, rows))
-    say(
-        f"\n{comparison.n_instances:,} instances; in percent; "
-        "p-values are not corrected for the number of metrics"
-    )
+    say("\n" + "\n".join(comparison.remarks()))

@@ -51,7 +51,7 @@ def tag_texts(tagger: Tagger, given: Texts, answer: Answer, *, quiet: bool, json
 
 def _unknown(tagger: Tagger, texts: list[str]) -> list[bool]:
     """Return for each text whether the model knows no word of it."""
-    from multitudes.tagger.datasets import says_nothing
+    from multitudes.tagger.prediction import says_nothing
 
     known = tagger._predictor().transform(tagger._checked_inputs(texts))
     found: list[bool] = says_nothing(known).tolist()

@@ -105,6 +105,7 @@ class TreeEstimator(Estimator):
         task = self._task(X, y, sample_weight, label_weight, hard_negatives)
         checkpoint = self._checkpoint(task, label_embeddings)
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
+            checkpoint.announce()
             tree = checkpoint.tree()
             if tree is None:
                 tree = self._make_tree(task.X, task.Y, label_embeddings)
@@ -112,7 +113,6 @@ class TreeEstimator(Estimator):
             levels = train_tree(task, tree, team, checkpoint)
         self._set_learned(tree, levels, task.X.shape[1])
         self.note_feature_names(X)
-        checkpoint.clear()
         return self
 
     def fit_matcher(self, X: Any, y: Sparse, *, label_embeddings: Any = None) -> Self:

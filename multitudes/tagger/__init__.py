@@ -18,7 +18,7 @@ __all__ = [
     "Written",
     "choose",
     "describe_settings",
-    "evaluate_on",
+    "evaluate_dataset",
     "parse_settings",
     "predict_batches",
     "predict_tags",
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from multitudes.tagger.datasets import (
         Among,
         Written,
-        evaluate_on,
         predict_batches,
         predict_tags,
         predict_to,
     )
+    from multitudes.tagger.evaluation import evaluate_dataset
     from multitudes.tagger.group_report import GroupReport
     from multitudes.tagger.prediction import Tag
     from multitudes.tagger.presets import choose
@@ -52,7 +52,7 @@ else:
         "Written": "multitudes.tagger.datasets",
         "choose": "multitudes.tagger.presets",
         "describe_settings": "multitudes.tagger.settings",
-        "evaluate_on": "multitudes.tagger.datasets",
+        "evaluate_dataset": "multitudes.tagger.evaluation",
         "parse_settings": "multitudes.tagger.settings",
         "predict_batches": "multitudes.tagger.datasets",
         "predict_tags": "multitudes.tagger.datasets",

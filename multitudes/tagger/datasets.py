@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 
-from multitudes.data import Dataset
+from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.data.alignment import with_names
 from multitudes.data.prediction_writing import TaggedInstance, prediction_writer
-from multitudes.metrics import Report, evaluate
+from multitudes.tagger.evaluation import known_pairs
 from multitudes.tagger.fitted import FittedTagger
 from multitudes.tagger.inputs import label_id
-from multitudes.tagger.prediction import Kind, Tag, named_tags
+from multitudes.tagger.prediction import Kind, Tag, named_tags, says_nothing
 from multitudes.types import IntArray, Predictions
 
 
@@ -65,8 +64,8 @@ def predict_batches(
 ) -> Iterator[tuple[Dataset, Predictions]]:
     """Yield (some instances, their predictions) until all of the Dataset is done.
 
-    A Dataset's filter pairs are left out before the `top_k` are cut, so rows stay full. Labels
-    are the tagger's, and so must be the Dataset's label space if it has filter pairs.
+    A Dataset's filter pairs are left out before the `top_k` are cut, so rows stay full; their
+    labels are matched by name. Labels of the predictions are the tagger's.
 
     Parameters
     ----------
@@ -86,7 +85,7 @@ def predict_batches(
         tagger._inputs_of(dataset),
         kind,
         top_k=top_k,
-        filter_pairs=among.pairs_left_out(dataset),
+        filter_pairs=among.pairs_left_out(dataset, tagger),
         labels=among.ids(tagger),
         watch=watch,
     )
@@ -105,8 +104,7 @@ class Among:
         all labels. Trees search all leaves that hold them, up to 256 leaves, and text encoders
         compare all of them, so the result is exact.
     only_new : bool
-        Leave out the labels that an instance has in the data, whose label space must be the
-        tagger's.
+        Leave out the labels that an instance has in the data.
     """
 
     labels: Sequence[str] | None = None
@@ -122,13 +120,15 @@ class Among:
                 label_id(name, tagger.classes_)  # raises, and names the nearest
         return np.array(sorted({index[name] for name in self.labels}), np.int64)
 
-    def pairs_left_out(self, dataset: Dataset) -> IntArray | None:
-        """Return the (row, label) pairs that must not be predicted."""
+    def pairs_left_out(self, dataset: Dataset, tagger: FittedTagger) -> IntArray | None:
+        """Return the (row, label) pairs that must not be predicted, with the tagger's ids."""
+        pairs = known_pairs(dataset, tagger)
         if not self.only_new:
-            return dataset.filter_pairs
-        own = np.stack(dataset.Y.nonzero(), axis=1).astype(np.int64)
-        pairs = dataset.filter_pairs
-        return own if pairs is None else np.unique(np.concatenate([own, pairs]), axis=0)
+            return pairs
+        space = LabelSpace(tagger.classes_)
+        own = relabel(with_names(dataset, tagger.classes_), space).Y
+        found = np.stack(own.nonzero(), axis=1).astype(np.int64)
+        return found if pairs is None else np.unique(np.concatenate([found, pairs]), axis=0)
 
 
 @dataclass
@@ -189,22 +189,3 @@ def predict_to(
                 written.n_instances += 1
             written.n_labels += int(kept.sum())
     return written
-
-
-def says_nothing(X: Any) -> npt.NDArray[np.bool_]:
-    """Return for each row of X, or text, whether it holds nothing that a model could go by.
-
-    A row of X is empty if no word of its text is known; a text without a letter or digit is empty
-    to models that read texts themselves, which know parts of any word.
-    """
-    if sp.issparse(X):
-        return np.asarray(np.diff(sp.csr_array(X).indptr) == 0, np.bool_)
-    if hasattr(X, "shape"):
-        return np.asarray(~np.asarray(X).any(axis=1), np.bool_)
-    return np.array([not any(letter.isalnum() for letter in text) for text in X], np.bool_)
-
-
-def evaluate_on(tagger: FittedTagger, dataset: Dataset, *, ks: Sequence[int] = (1, 3, 5)) -> Report:
-    """Return the metrics of a tagger on a labeled Dataset over its label space."""
-    found = [found for _, found in predict_batches(tagger, dataset, top_k=max(ks))]
-    return evaluate(Predictions.joined(found), dataset.Y, ks=ks)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError, MultitudesError, NotFittedError, TrainingError
@@ -236,3 +238,16 @@ def _within(pairs: IntArray | None, rows: slice) -> IntArray:
     inside = (pairs[:, 0] >= rows.start) & (pairs[:, 0] < rows.stop)
     found: IntArray = pairs[inside] - np.array([rows.start, 0])
     return found
+
+
+def says_nothing(X: Any) -> npt.NDArray[np.bool_]:
+    """Return for each row of X, or text, whether it holds nothing that a model could go by.
+
+    A row of X is empty if no word of its text is known; a text without a letter or digit is empty
+    to models that read texts themselves, which know parts of any word.
+    """
+    if sp.issparse(X):
+        return np.asarray(np.diff(sp.csr_array(X).indptr) == 0, np.bool_)
+    if hasattr(X, "shape"):
+        return np.asarray(~np.asarray(X).any(axis=1), np.bool_)
+    return np.array([not any(letter.isalnum() for letter in text) for text in X], np.bool_)

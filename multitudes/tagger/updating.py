@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.data.alignment import with_names
 from multitudes.errors import ConfigError, DataError, UnknownFeaturesWarning
 from multitudes.features.known_words import count_words
-from multitudes.tagger.inputs import checked_row, label_matrix
-from multitudes.tagger.prediction import Predictor, count
+from multitudes.tagger.prediction import Predictor, says_nothing
 from multitudes.tagger.presets import names_of
 from multitudes.tagger.update_report import UpdateReport
-from multitudes.types import AddsLabels, RemovesLabels, TakesLabelTexts, Updates
+from multitudes.types import AddsLabels, RemovesLabels, Sparse, TakesLabelTexts, Updates
 
 if TYPE_CHECKING:
     from multitudes.tagger.tagger import Tagger
@@ -32,51 +30,61 @@ def check_updatable(model: Any, method: str) -> None:
     if not isinstance(model, METHODS[method]):
         names = names_of(lambda spec: spec.updates)
         raise ConfigError(
-            f"{type(model).__name__} has no {method}: fit again on all data, or take {names} "
-            "without overlap, which can be changed"
+            f"{type(model).__name__} has no {method}: fit again on all data, or take {names}, "
+            "which can be changed"
         )
 
 
 def add_labels(
-    predictor: Predictor, inputs: Any, labels: Any, label_texts: Any, known: Sequence[str]
+    predictor: Predictor, dataset: Dataset | None, label_texts: Any, known: Sequence[str]
 ) -> tuple[str, ...]:
-    """Add labels to a fitted model; return the names of all labels. See `Tagger.add_labels`."""
-    model, takes_texts = predictor.model, isinstance(predictor.model, TakesLabelTexts)
-    if takes_texts:
-        new, texts, examples = new_labels(inputs, labels, described(label_texts), known)
-        model.add_labels(texts, examples)
+    """Add labels to a fitted model; return the names of all labels. See `Tagger.add_labels`.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    dataset : Dataset, optional
+        Instances that have new labels, and maybe known ones.
+    label_texts : mapping of str to str, or sequence of str, optional
+    known : sequence of str
+        The labels that the tagger has.
+    """
+    model = predictor.model
+    if isinstance(model, TakesLabelTexts):
+        new, texts, examples = new_labels(dataset, described(label_texts), known)
+        model.add_labels(texts, examples)  # type: ignore[attr-defined]
         return (*known, *new)
-    if label_texts is not None or inputs is None or labels is None:
+    if label_texts is not None or dataset is None:
         raise ConfigError(
             f"{type(model).__name__} learns new labels from texts that have them: "
             "pass texts and labels; label_texts are for text encoders such as prime"
         )
-    Y, names = grown_label_matrix(inputs, labels, known)
-    model.add_labels(predictor.transform(inputs), Y)
-    return tuple(names)
+    names = (*known, *new_names(dataset, known))
+    check_new(names[len(known) :], (), known)
+    grown = relabel(dataset, LabelSpace(names))
+    inputs = grown.X if grown.texts is None else grown.texts
+    model.add_labels(predictor.transform(inputs), grown.Y)
+    return names
 
 
 def new_labels(
-    inputs: Any, labels: Any, label_texts: Mapping[str, str], known: Sequence[str]
+    dataset: Dataset | None, label_texts: Mapping[str, str], known: Sequence[str]
 ) -> tuple[list[str], list[str], list[list[str]] | None]:
     """Return names, texts and examples of the new labels of a text encoder.
 
     Parameters
     ----------
-    inputs, labels : texts and a list of label names for each, or None
+    dataset : Dataset of texts, optional
         Examples; those of known labels are left out.
     label_texts : mapping of str to str
         Texts of labels by name.
     known : sequence of str
         The labels that the tagger has.
     """
-    if (inputs is None) != (labels is None):
-        raise DataError("examples are texts and their labels: give both, or neither")
     examples: dict[str, list[str]] = {}
-    if inputs is not None:
-        check_lengths(inputs, labels)
-        for text, row in zip(inputs, labels, strict=True):
-            for name in checked_row(row, "labels"):
+    if dataset is not None and dataset.texts is not None:
+        for row, text in enumerate(dataset.texts):
+            for name in dataset.labels_of(row):
                 examples.setdefault(name, []).append(text)
     new = sorted(set(label_texts).union(examples).difference(known))
     check_new(new, label_texts, known)
@@ -84,28 +92,15 @@ def new_labels(
     return new, texts, [examples.get(name, []) for name in new] if examples else None
 
 
-def known_label_matrix(
-    inputs: Any, labels: Sequence[Sequence[str]], known: Sequence[str]
-) -> sp.csr_array[Any]:
+def known_matrix(dataset: Dataset, known: Sequence[str]) -> Sparse:
     """Return Y over the labels of a tagger; a new label is an error."""
-    check_lengths(inputs, labels)
-    new = new_names(labels, known)
+    new = new_names(dataset, known)
     if new:
         raise DataError(
             f"{len(new):,} labels are new to this tagger, the first is {new[0]!r}: "
             "use add_labels, or leave them out"
         )
-    return label_matrix(labels, known)[0]
-
-
-def grown_label_matrix(
-    inputs: Any, labels: Sequence[Sequence[str]], known: Sequence[str]
-) -> tuple[sp.csr_array[Any], list[str]]:
-    """Return Y over the labels of a tagger and, after them, the new ones in alphabetical order."""
-    check_lengths(inputs, labels)
-    new = new_names(labels, known)
-    check_new(new, (), known)
-    return label_matrix(labels, [*known, *new])
+    return relabel(dataset, LabelSpace(known)).Y
 
 
 def described(label_texts: Mapping[str, str] | Sequence[str] | None) -> Mapping[str, str]:
@@ -129,21 +124,10 @@ def check_new(new: Sequence[str], named: Iterable[str], known: Sequence[str]) ->
         )
 
 
-def new_names(labels: Sequence[Sequence[str]], known: Sequence[str]) -> list[str]:
-    """Return the names that a tagger does not know, sorted."""
-    _, names = label_matrix(labels, None)  # checks that they are lists of str
-    return sorted(set(names).difference(known))
-
-
-def check_lengths(inputs: Any, labels: Any) -> None:
-    """Refuse anything but one list of labels for each text, or row of X."""
-    if sp.issparse(labels):
-        raise DataError("labels must be a list of label names for each text, got a matrix")
-    n = count(inputs)
-    if n != len(labels):
-        raise DataError(
-            f"there must be one list of labels per text, got {n:,} texts and {len(labels):,} lists"
-        )
+def new_names(dataset: Dataset, known: Sequence[str]) -> list[str]:
+    """Return the names of labels that instances have and a tagger does not know, sorted."""
+    used = np.unique(dataset.Y.indices[dataset.Y.data > 0]).tolist()
+    return sorted({dataset.label_name(label) for label in used}.difference(known))
 
 
 def update_tagger(
@@ -188,65 +172,38 @@ def update_tagger(
 
 def _learn(tagger: Tagger, dataset: Dataset) -> dict[str, Any]:
     """Learn from a Dataset; return the fields of an `UpdateReport` about it."""
-    known, model = tagger.classes_, tagger.model_
-    takes_texts = isinstance(model, TakesLabelTexts)
-    new = _new_labels(dataset, known, described=takes_texts)
-    if dataset.label_names is None:
-        dataset = dataclasses.replace(dataset, label_names=LabelSpace.of(dataset).names)
-    labeled = relabel(dataset, LabelSpace((*known, *new)))
-    labeled = labeled.take(np.flatnonzero(np.diff(labeled.Y.indptr)))
-    if not len(labeled) and not new:
+    known, model, predictor = tagger.classes_, tagger.model_, tagger._predictor()
+    dataset = with_names(dataset, known)
+    labeled = dataset.take(np.flatnonzero(np.diff(dataset.Y.indptr)))
+    texts = _texts_of_new(dataset, known) if isinstance(model, TakesLabelTexts) else {}
+    if not len(labeled) and not texts:
         raise DataError(
             f"there is nothing to learn from: none of the {len(dataset):,} instances has a label"
         )
-    check_updatable(model, "add_labels" if new else "partial_fit")
-    inputs = tagger._inputs_of(labeled)
-    X = tagger._predictor().transform(inputs)
+    grows = bool(texts) or bool(new_names(labeled, known))
+    check_updatable(model, "add_labels" if grows else "partial_fit")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownFeaturesWarning)  # the report says it
-        if new and takes_texts:
-            model.add_labels(_texts_of(new, dataset), _examples(X, labeled.Y, len(known)))
-        elif new:
-            model.add_labels(X, labeled.Y)
-        tagger.classes_ = (*known, *new)
-        if isinstance(model, Updates):
-            model.partial_fit(X, labeled.Y)
-    touched = np.unique(labeled.Y.indices)
+        if grows:
+            tagger.classes_ = add_labels(predictor, labeled, texts or None, known)
+        Y = relabel(labeled, LabelSpace(tagger.classes_)).Y
+        X = predictor.transform(tagger._inputs_of(labeled))
+        if isinstance(model, Updates) and len(labeled):
+            model.partial_fit(X, Y)
     return {
         "n_instances": len(labeled),
-        "n_assigned": int(labeled.Y.nnz),
+        "n_assigned": int(Y.nnz),
         "n_without_labels": len(dataset) - len(labeled),
-        "labels_added": tuple(new),
-        "n_labels_untouched": len(known) - int(np.count_nonzero(touched < len(known))),
+        "labels_added": tagger.classes_[len(known) :],
+        "n_labels_untouched": len(known) - int(np.count_nonzero(np.unique(Y.indices) < len(known))),
         "words": None if labeled.texts is None else count_words(tagger.features_, labeled.texts),
-        "n_unknown": int((np.diff(X.indptr) == 0).sum()) if sp.issparse(X) else 0,
+        "n_unknown": int(np.count_nonzero(says_nothing(X))),
         "only_new_labels": not isinstance(model, Updates),
     }
 
 
-def _new_labels(dataset: Dataset, known: Sequence[str], *, described: bool) -> list[str]:
-    """Return the names of labels that are new: those of instances, or all that are `described`.
-
-    They are sorted; labels that are mere numbers keep their order.
-    """
-    names, there = LabelSpace.of(dataset).names, set(known)
-    found = range(len(names))
-    if not described or dataset.label_texts is None:
-        found = np.unique(dataset.Y.indices).tolist()
-    new = [names[label] for label in found if names[label] not in there]
-    return new if dataset.label_names is None else sorted(new)
-
-
-def _texts_of(names: Sequence[str], dataset: Dataset) -> list[str]:
-    """Return the text of each label; its name if it has none."""
-    listed = LabelSpace.of(dataset)
-    texts = dict(zip(listed.names, listed.texts or listed.names, strict=True))
-    return [texts[name] or name for name in names]
-
-
-def _examples(texts: Sequence[str], Y: Any, first: int) -> list[list[str]]:
-    """Return the texts of each label from the id `first` on."""
-    by_label = sp.csc_array(Y)
-    ends = by_label.indptr.tolist()
-    rows = [by_label.indices[ends[i] : ends[i + 1]].tolist() for i in range(first, Y.shape[1])]
-    return [[texts[row] for row in some] for some in rows]
+def _texts_of_new(dataset: Dataset, known: Sequence[str]) -> dict[str, str]:
+    """Return the texts of the labels that a Dataset describes and a tagger does not know."""
+    there = set(known)
+    pairs = zip(LabelSpace.of(dataset).names, dataset.label_texts or (), strict=False)
+    return {name: text or name for name, text in pairs if name not in there}
