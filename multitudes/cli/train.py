@@ -149,6 +149,7 @@ def train(
     list_settings: Annotated[
         bool, typer.Option("--list-settings", help="Show the settings of --model, and stop.")
     ] = False,
+    force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Learn from labeled texts (or features) and save the model.
@@ -161,10 +162,12 @@ def train(
     if data is None or model_folder is None:
         raise ConfigError("train needs data and a place: multitudes train DATA -o MODEL")
     from multitudes import progress
+    from multitudes.cli.targets import may_replace
     from multitudes.store.folder import check_target, check_writable
 
     tagger = choosing.tagger()
     check_target(model_folder)
+    may_replace(model_folder, force=force)
     if training.checkpoint is not None:
         check_writable(training.checkpoint)
     with progress.shown(not reading.quiet, in_flags=True), _cluster(training.ray, choosing.model):
@@ -179,6 +182,7 @@ def _trained(
     tagger: Tagger, data: Path, folder: Path, training: Training, reading: TolerantReading
 ) -> Trained:
     """Read, train, calibrate, save and evaluate."""
+    from multitudes.cli.cards import note
     from multitudes.tagger.training import clear_checkpoint
 
     from_groups = training.groups is not None
@@ -200,6 +204,7 @@ def _trained(
     if training.checkpoint is not None:
         clear_checkpoint(tagger.model_, training.checkpoint)
     reports = _reports(tagger, held_out, training, reading)
+    note("train", folder, data=(data, dataset), reports=reports, notes=[tagger.choice_])
     return Trained(tagger, dataset, folder, seconds, reports)
 
 
