@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class Trained(NamedTuple):
-    """What came of a training."""
+    """What came of a training; `held_out` is None where the model was trained on it after all."""
 
     tagger: Tagger
     dataset: Dataset
+    held_out: Dataset | None
     folder: Path
     seconds: float
     reports: dict[str, Report]
@@ -63,5 +64,8 @@ def show(trained: Trained, *, quiet: bool) -> None:
             remark(str(tagger.calibration_report()))
         remark(f"trained in {trained.seconds:.1f} s, saved to {trained.folder}")
     for name, report in trained.reports.items():
-        typer.echo(f"{name}:")
+        before = name == "validation" and trained.held_out is None
+        typer.echo(
+            f"{name} (of the model before it was trained on all data):" if before else f"{name}:"
+        )
         show_report(report)
