@@ -64,8 +64,7 @@ def show(trained: Trained, *, quiet: bool) -> None:
             remark(str(tagger.calibration_report()))
         remark(f"trained in {trained.seconds:.1f} s, saved to {trained.folder}")
     for name, report in trained.reports.items():
-        before = name == "validation" and trained.held_out is None
-        typer.echo(
-            f"{name} (of the model before it was trained on all data):" if before else f"{name}:"
-        )
+        was_refitted = name == "validation" and trained.held_out is None
+        of_which = " (of the model before it was trained on all data)" if was_refitted else ""
+        typer.echo(f"{name}{of_which}:")
         show_report(report)
