@@ -36,13 +36,12 @@ def hold_out(
     """Return what to learn from, and what to validate on."""
     if validation is None:
         return dataset, None
-    from multitudes.data import LabelSpace, split
+    from multitudes.data import split
     from multitudes.data.groups import without_groups_of
 
     share = _share(validation)
     if share is None:
-        labels = LabelSpace.of(dataset)
-        return dataset, reading.dataset(Path(validation), labels=labels, split="dev")
+        return dataset, reading.dataset(Path(validation), split="dev")
     if not from_groups:
         return split(dataset, test_size=share, random_state=random_state)
     if not dataset.Y.nnz:

@@ -64,9 +64,9 @@ def show_report(report: Report) -> None:
     """Show the table, what was evaluated, and the report's remarks."""
     out = console()
     out.print(report_table(report))
-    out.print(f"\n{report.n_instances:,} instances, {report.n_labels:,} labels; in percent")
-    for note in report.notes:
-        out.print(note, markup=False)
+    out.print()
+    for line in report.remarks():
+        out.print(line, markup=False)
 
 
 def show_comparison(comparison: Comparison, names: tuple[str, str]) -> None:
@@ -75,7 +75,6 @@ def show_comparison(comparison: Comparison, names: tuple[str, str]) -> None:
     out = console()
     out.print(f"A  {names[0]}\nB  {names[1]}\n", markup=False)
     out.print(table(header, rows))
-    out.print(
-        f"\n{comparison.n_instances:,} instances; in percent; "
-        "p-values are not corrected for the number of metrics"
-    )
+    out.print()
+    for line in comparison.remarks():
+        out.print(line, markup=False)

@@ -108,6 +108,7 @@ class Training:
     test: Annotated[
         Path | None, typer.Option("--test", help="Data to evaluate the model on afterwards.")
     ] = None
+    known_labels: options.KnownLabels = False
     validation: Annotated[
         str | None,
         typer.Option(
@@ -166,7 +167,7 @@ def train(
     check_target(model_folder)
     if training.checkpoint is not None:
         check_writable(training.checkpoint)
-    with progress.shown(not reading.quiet), _cluster(training.ray, choosing.model):
+    with progress.shown(not reading.quiet, in_flags=True), _cluster(training.ray, choosing.model):
         trained = _trained(tagger, data, model_folder, training, reading)
     if json:
         show_as_json(trained)
@@ -186,7 +187,7 @@ def _trained(
         whole, training.validation, tagger.random_state, reading, from_groups=from_groups
     )
     started = time.perf_counter()
-    tagger.fit_dataset(
+    tagger.fit(
         dataset,
         from_groups=True if from_groups else None,
         validation=held_out,
@@ -198,7 +199,7 @@ def _trained(
     tagger.save(folder)
     if training.checkpoint is not None:
         clear_checkpoint(tagger.model_, training.checkpoint)
-    reports = _reports(tagger, dataset, held_out, training.test, reading)
+    reports = _reports(tagger, held_out, training, reading)
     return Trained(tagger, dataset, folder, seconds, reports)
 
 
@@ -226,13 +227,20 @@ def _calibrate(tagger: Tagger, held_out: Dataset) -> None:
 
 
 def _reports(
-    tagger: Tagger, dataset: Dataset, held_out: Dataset | None, test: Path | None, reading: Reading
+    tagger: Tagger, held_out: Dataset | None, training: Training, reading: Reading
 ) -> dict[str, Report]:
     """Return the metrics on the parts that were not learned from."""
-    from multitudes.data import LabelSpace
-    from multitudes.tagger import evaluate_on
+    from multitudes.cli.evaluate import in_flags
+    from multitudes.tagger import evaluate_dataset
 
     parts = {} if held_out is None else {"validation": held_out}
-    if test is not None:
-        parts["test"] = reading.dataset(test, labels=LabelSpace.of(dataset), split="tst")
-    return {name: evaluate_on(tagger, part) for name, part in parts.items()}
+    if training.test is not None:  # over its own labels: those unknown to the model are missed
+        parts["test"] = reading.dataset(training.test, split="tst")
+    reports = {
+        name: evaluate_dataset(tagger, part, known_labels=training.known_labels)
+        for name, part in parts.items()
+    }
+    return {
+        name: in_flags(report, skip_empty="evaluate --skip-empty")
+        for name, report in reports.items()
+    }

@@ -55,7 +55,6 @@ def show(trained: Trained, *, quiet: bool) -> None:
 
     tagger = trained.tagger
     if not quiet:
-        remark(f"{trained.dataset!r}\nmodel: {tagger.choice_}")
         if tagger.group_report_ is not None:
             remark(str(tagger.group_report_))
         for note in training_notes(tagger.model_):

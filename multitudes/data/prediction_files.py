@@ -14,7 +14,7 @@ labels then count as a set without order.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -30,7 +30,7 @@ from multitudes.data.lines import line_blocks
 from multitudes.data.reading import read_dataset
 from multitudes.data.report import ErrorLog
 from multitudes.errors import DataError
-from multitudes.types import FloatArray, LabelArray
+from multitudes.types import FloatArray, LabelArray, Predictions
 
 MAX_LINE_BYTES = 1 << 26
 
@@ -63,6 +63,33 @@ class PredictionFile:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    @classmethod
+    def of(
+        cls, blocks: Iterable[Predictions], names: Sequence[str], *, path: Path = Path("model")
+    ) -> PredictionFile:
+        """Return predictions as if they had been written by a model that calls labels `names`.
+
+        Parameters
+        ----------
+        blocks : iterable of Predictions
+            Some instances after the other.
+        path : Path
+            What messages call them.
+        """
+        counts, labels, scores = [], [], []
+        for block in blocks:
+            listed = block.labels >= 0
+            counts.append(listed.sum(axis=1).astype(np.int64))
+            labels.append(block.labels[listed])
+            scores.append(block.scores[listed])
+        return cls(
+            path,
+            np.concatenate(counts),
+            np.concatenate(labels),
+            np.concatenate(scores),
+            names=list(names),
+        )
 
 
 def write_line(

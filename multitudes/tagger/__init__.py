@@ -15,7 +15,7 @@ __all__ = [
     "Tagger",
     "choose",
     "describe_settings",
-    "evaluate_on",
+    "evaluate_dataset",
     "parse_settings",
     "predict_batches",
     "predict_tags",
@@ -23,7 +23,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from multitudes.tagger.datasets import evaluate_on, predict_batches, predict_tags, predict_to
+    from multitudes.tagger.datasets import predict_batches, predict_tags, predict_to
+    from multitudes.tagger.evaluation import evaluate_dataset
     from multitudes.tagger.group_report import GroupReport
     from multitudes.tagger.prediction import Tag
     from multitudes.tagger.presets import choose
@@ -36,7 +37,7 @@ else:
         "Tagger": "multitudes.tagger.tagger",
         "choose": "multitudes.tagger.presets",
         "describe_settings": "multitudes.tagger.settings",
-        "evaluate_on": "multitudes.tagger.datasets",
+        "evaluate_dataset": "multitudes.tagger.evaluation",
         "parse_settings": "multitudes.tagger.settings",
         "predict_batches": "multitudes.tagger.datasets",
         "predict_tags": "multitudes.tagger.datasets",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from multitudes.data import Dataset
 from multitudes.data.prediction_files import write_line
-from multitudes.metrics import Report, evaluate
+from multitudes.tagger.evaluation import known_pairs
 from multitudes.tagger.fitted import FittedTagger
 from multitudes.tagger.prediction import Kind, Tag
 from multitudes.types import Predictions
@@ -43,8 +43,8 @@ def predict_batches(
 ) -> Iterator[tuple[Dataset, Predictions]]:
     """Yield (some instances, their predictions) until all of the Dataset is done.
 
-    A Dataset's filter pairs are left out before the `top_k` are cut, so rows stay full. Labels
-    are the tagger's, and so must be the Dataset's label space if it has filter pairs.
+    A Dataset's filter pairs are left out before the `top_k` are cut, so rows stay full; their
+    labels are matched by name. Labels of the predictions are the tagger's.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def predict_batches(
         The latter two need a tagger that was calibrated, or a model that generates sets.
     """
     blocks = tagger._predictor().blocks(
-        tagger._inputs_of(dataset), kind, top_k=top_k, filter_pairs=dataset.filter_pairs
+        tagger._inputs_of(dataset), kind, top_k=top_k, filter_pairs=known_pairs(dataset, tagger)
     )
     for rows, found in blocks:
         yield dataset[rows], found
@@ -83,9 +83,3 @@ def predict_to(
             row += 1
         n_written += int(kept.sum())
     return n_written
-
-
-def evaluate_on(tagger: FittedTagger, dataset: Dataset, *, ks: Sequence[int] = (1, 3, 5)) -> Report:
-    """Return the metrics of a tagger on a labeled Dataset over its label space."""
-    found = [found for _, found in predict_batches(tagger, dataset, top_k=max(ks))]
-    return evaluate(Predictions.joined(found), dataset.Y, ks=ks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +10,12 @@ import numpy as np
 from multitudes import progress
 from multitudes.data import Dataset
 from multitudes.disentangle import ambiguous
+from multitudes.errors import DataError
 from multitudes.estimator import Estimator
+from multitudes.metrics import Report
 from multitudes.scores.calibrated import Calibrated, CalibrationReport
 from multitudes.tagger import inputs
+from multitudes.tagger.evaluation import evaluate_dataset
 from multitudes.tagger.explanations import checked_explaining, checked_overlapping
 from multitudes.tagger.group_report import GroupReport
 from multitudes.tagger.prediction import BATCH, Kind, Predictor, Tag, count, named_tags
@@ -81,15 +84,56 @@ class FittedTagger(Estimator):
         with progress.shown(self.verbose and count(given) > BATCH):
             return predictor.whole(given, top_k=top_k)
 
-    def score(self, texts: Any, labels: Sequence[Sequence[str]]) -> float:
-        """Return the precision at 1: how often the best label of a text is among its label names.
+    def score(self, texts: Any, labels: Any = None) -> float:
+        """Return the precision at 1: how often the best label of a text is among its labels.
 
-        A text without labels counts as a miss.
+        `cross_val_score` and `GridSearchCV` use it by default. A text without labels counts as a
+        miss, and so does a label that the tagger does not know.
+
+        Parameters
+        ----------
+        texts, labels : as in `Tagger.fit`
         """
-        best = self.predict(texts, top_k=1)
-        inputs.label_matrix(labels, None)  # checks that they are lists of str
-        pairs = zip(best, labels, strict=True)
+        self.check_fitted()
+        dataset = self._labeled(texts, labels)
+        if not len(dataset):
+            raise DataError("there are no texts to score")
+        best = self.predict(self._inputs_of(dataset), top_k=1)
+        rights = map(dataset.labels_of, range(len(dataset)))
+        pairs = zip(best, rights, strict=True)
         return float(np.mean([bool(tags) and tags[0].label in right for tags, right in pairs]))
+
+    def evaluate(
+        self,
+        texts: Any,
+        labels: Any = None,
+        *,
+        ks: Iterable[int] = (1, 3, 5),
+        known_labels: bool = False,
+        train: Dataset | None = None,
+        sets: bool = False,
+    ) -> Report:
+        """Return all metrics on labeled texts that `fit` has not seen.
+
+        Parameters
+        ----------
+        texts, labels : as in `Tagger.fit`
+            Labels are matched by name.
+        ks : iterable of int
+            The cut-offs of P@k and so on.
+        known_labels : bool
+            Leave labels that the tagger does not know out of the truth; by default they count as
+            missed.
+        train : Dataset, optional
+            The training data: adds propensity-scored metrics, and metrics by label frequency.
+        sets : bool
+            Measure the label sets of `predict_sets`, in place of the best k.
+        """
+        self.check_fitted()
+        dataset = self._labeled(texts, labels)
+        return evaluate_dataset(
+            self, dataset, ks=ks, known_labels=known_labels, train=train, sets=sets
+        )
 
     def calibration_report(self) -> CalibrationReport:
         """Return how reliable scores were before `calibrate`, and probabilities are since."""
@@ -156,6 +200,9 @@ class FittedTagger(Estimator):
 
     def _checked_inputs(self, texts: Any) -> Any:
         return inputs.checked_inputs(texts, takes_texts=self.takes_texts_)
+
+    def _labeled(self, texts: Any, labels: Any) -> Dataset:
+        return inputs.labeled_for(texts, labels, self.classes_, takes_texts=self.takes_texts_)
 
     def _inputs_of(self, dataset: Dataset) -> Any:
         return inputs.inputs_of(dataset, takes_texts=self.takes_texts_)

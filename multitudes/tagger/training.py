@@ -14,6 +14,7 @@ from multitudes.data import Dataset, LabelSpace, relabel
 from multitudes.errors import ConfigError, DataError, TrainingError
 from multitudes.groups import Eagle
 from multitudes.groups.grouped_dataset import features_of
+from multitudes.linear.checkpoint import clear_used
 from multitudes.tagger.group_report import GroupReport
 from multitudes.tagger.inputs import texts_of_labels
 from multitudes.tagger.prediction import inner_model, named_failures
@@ -206,14 +207,13 @@ class TextLearner(BaseEstimator):  # type: ignore[misc]
 
 
 def clear_checkpoint(model: Any, folder: str | PathLike[str]) -> None:
-    """Remove the checkpoint of a training that is over and whose model is saved.
-
-    Models over features remove theirs themselves.
-    """
+    """Remove the checkpoint of a training that is over and whose model is saved."""
     if isinstance(model, TrainsInEpochs) and isinstance(model, MovesToDevice):
         from multitudes.deep.training import Checkpoint
 
         Checkpoint(folder).clear()
+    else:
+        clear_used(folder)
 
 
 def training_notes(model: Any) -> list[str]:

@@ -24,8 +24,8 @@ def test_the_table(case):
     lines = evaluate(case.ranked, case.truth, ks=(1, 3)).table().splitlines()
     assert lines[0].split() == ["@1", "@3"]
     assert lines[1].split() == ["P", "50.00", "41.67"]
-    assert lines[-2] == "4 instances, 5 labels; in percent"
-    assert lines[-1].startswith("Instances without a true label, counted as 0: 1")
+    assert lines[-3] == "4 instances, 5 labels in the truth; in percent"
+    assert lines[-2].startswith("Instances without a true label, counted as 0: 1")
 
 
 def test_the_table_of_sets_with_intervals(case):
