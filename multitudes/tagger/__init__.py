@@ -11,6 +11,7 @@ from multitudes.lazy import lazy_names
 
 __all__ = [
     "Among",
+    "Choice",
     "GroupReport",
     "Tag",
     "TagLists",
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     )
     from multitudes.tagger.evaluation import evaluate_dataset
     from multitudes.tagger.group_report import GroupReport
-    from multitudes.tagger.presets import choose
+    from multitudes.tagger.presets import Choice, choose
     from multitudes.tagger.settings import describe_settings, parse_settings
     from multitudes.tagger.tagger import Tagger
     from multitudes.tagger.tags import Tag, TagLists
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "Among": "multitudes.tagger.datasets",
+        "Choice": "multitudes.tagger.presets",
         "GroupReport": "multitudes.tagger.group_report",
         "Tag": "multitudes.tagger.tags",
         "TagLists": "multitudes.tagger.tags",
