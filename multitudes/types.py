@@ -24,6 +24,7 @@ __all__ = [
     "Predictions",
     "ReadsTexts",
     "RemovesLabels",
+    "RestrictsLabels",
     "ScoresPairs",
     "TakesLabelTexts",
     "TrainsInEpochs",
@@ -355,6 +356,13 @@ class ScoresPairs(Protocol):
 
     def score_pairs(self, X: Any, pairs: Any) -> FloatArray:
         """Return the score of each stored entry of `pairs`."""
+
+
+@runtime_checkable
+class RestrictsLabels(Protocol):
+    """A model whose ``predict`` takes ``labels``: the ids of those that may be predicted."""
+
+    restricts_labels: ClassVar[bool]
 
 
 @runtime_checkable
