@@ -189,7 +189,8 @@ def _learn(tagger: Tagger, dataset: Dataset) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownFeaturesWarning)  # the report says it
         if grows:
-            tagger.classes_ = add_labels(predictor, labeled, texts or None, known)
+            inputs = tagger._inputs_of(labeled)
+            tagger.classes_ = add_labels(predictor, inputs, labeled, texts or None, known)
         Y = relabel(labeled, LabelSpace(tagger.classes_)).Y
         X = predictor.transform(tagger._inputs_of(labeled))
         if isinstance(model, Updates) and len(labeled):
