@@ -181,8 +181,9 @@ def _trained(
     """Read, train, calibrate, save and evaluate."""
     from multitudes.tagger.training import clear_checkpoint
 
-    from_groups = training.groups is not None
-    whole = reading.dataset(data, group_labels=training.groups)
+    whole = reading.dataset(data, group_labels=training.groups, require_labels=True)
+    grouped = whole.group_labels is not None and not whole.Y.nnz
+    from_groups = training.groups is not None or grouped
     dataset, held_out = hold_out(
         whole, training.validation, tagger.random_state, reading, from_groups=from_groups
     )

@@ -123,7 +123,7 @@ def _with_unknown(dataset: Dataset, target: IntArray, unknown_labels: str) -> Re
             f"{names[0]!r}): add them to it, or drop them with unknown_labels='drop'"
         )
     count = int(used[lost].sum())
-    report = dataset.report or ReadReport()
+    report = ReadReport() if dataset.report is None else dataset.report
     return dataclasses.replace(
         report,
         unknown_labels=report.unknown_labels + count,

@@ -74,7 +74,7 @@ def read_dataset(
     known.check_instance_groups(options.instance_groups)
     space = LabelSpace.of(labels) if isinstance(labels, Dataset) else labels
     dataset = known.read(path, options, labels=space)
-    report = dataset.report or ReadReport()
+    report = ReadReport() if dataset.report is None else dataset.report
     return dataclasses.replace(dataset, report=dataclasses.replace(report, format=known.name))
 
 
