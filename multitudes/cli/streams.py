@@ -15,6 +15,7 @@ import typer
 
 from multitudes.cli import options
 from multitudes.cli.wording import in_flags
+from multitudes.cli.wrapping import terminal_width, wrapped
 from multitudes.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -191,4 +192,4 @@ def local_target(path: Path) -> Iterator[Path]:
 
 def remark(text: str) -> None:
     """Say something to the person, beside the output."""
-    typer.secho(text, err=True, dim=True)
+    typer.secho(wrapped(text, terminal_width(sys.stderr)), err=True, dim=True)

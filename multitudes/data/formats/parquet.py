@@ -41,13 +41,13 @@ def read_parquet(
     require("pyarrow", extra="parquet")
     path = Path(path)
     table = Table(path, options, labels, numbered=": row ")
-    with _parquet_file(path) as file:
+    with open_parquet(path) as file:
         _add_all(file, table)
     return table.dataset()
 
 
 @contextmanager
-def _parquet_file(path: Path) -> Iterator[Any]:
+def open_parquet(path: Path) -> Iterator[Any]:
     """Open a pyarrow ParquetFile; its errors become DataErrors."""
     import pyarrow as pa
     import pyarrow.parquet as pq
