@@ -11,8 +11,10 @@ from multitudes.lazy import lazy_names
 
 __all__ = [
     "Among",
+    "Choice",
     "GroupReport",
     "Tag",
+    "TagLists",
     "Tagger",
     "UpdateReport",
     "Written",
@@ -36,17 +38,19 @@ if TYPE_CHECKING:
     )
     from multitudes.tagger.evaluation import evaluate_dataset
     from multitudes.tagger.group_report import GroupReport
-    from multitudes.tagger.prediction import Tag
-    from multitudes.tagger.presets import choose
+    from multitudes.tagger.presets import Choice, choose
     from multitudes.tagger.settings import describe_settings, parse_settings
     from multitudes.tagger.tagger import Tagger
+    from multitudes.tagger.tags import Tag, TagLists
     from multitudes.tagger.update_report import UpdateReport
     from multitudes.tagger.updating import update_tagger
 else:
     _HOMES = {
         "Among": "multitudes.tagger.datasets",
+        "Choice": "multitudes.tagger.presets",
         "GroupReport": "multitudes.tagger.group_report",
-        "Tag": "multitudes.tagger.prediction",
+        "Tag": "multitudes.tagger.tags",
+        "TagLists": "multitudes.tagger.tags",
         "Tagger": "multitudes.tagger.tagger",
         "UpdateReport": "multitudes.tagger.update_report",
         "Written": "multitudes.tagger.datasets",

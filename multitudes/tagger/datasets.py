@@ -14,7 +14,8 @@ from multitudes.data.prediction_writing import TaggedInstance, prediction_writer
 from multitudes.tagger.evaluation import known_pairs
 from multitudes.tagger.fitted import FittedTagger
 from multitudes.tagger.inputs import label_id
-from multitudes.tagger.prediction import Kind, Tag, named_tags, says_nothing
+from multitudes.tagger.prediction import Kind, says_nothing
+from multitudes.tagger.tags import TagLists, named_tags
 from multitudes.types import IntArray, Predictions
 
 
@@ -26,7 +27,7 @@ def predict_tags(
     top_k: int | None = None,
     threshold: float | None = None,
     among: Among | None = None,
-) -> list[list[Tag]]:
+) -> TagLists:
     """Return the labels of each text, with scores, with probabilities, or as sets.
 
     Parameters

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,6 @@ Kind = Literal["scores", "probabilities", "sets"]
 
 BATCH = 4096  # instances scored at a time: enough to fill the threads, little memory
 DEFAULT_TOP_K = 5
-
-
-class Tag(NamedTuple):
-    """A label given to a text, and its score."""
-
-    label: str
-    score: float
 
 
 @dataclass(frozen=True)
@@ -217,19 +210,6 @@ def checked_predictions(found: Any, model: Any, method: str, *, n: int) -> Predi
     if len(found) != n:
         raise MultitudesError(f"{who} returned {len(found):,} rows for {n:,} instances")
     return found
-
-
-def named_tags(predictions: Predictions, names: Sequence[str]) -> list[list[Tag]]:
-    """Return the labels of each row by name, best first."""
-    rows = zip(predictions.labels.tolist(), predictions.scores.tolist(), strict=True)
-    return [
-        [
-            Tag(names[label], score)
-            for label, score in zip(labels, scores, strict=True)
-            if label >= 0
-        ]
-        for labels, scores in rows
-    ]
 
 
 def _within(pairs: IntArray | None, rows: slice) -> IntArray:

@@ -27,7 +27,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, parts: dict[str, Dataset]) ->
     for name, dataset in parts.items():
         write_dataset(dataset, folder / f"{name}.jsonl")
     write_dataset(parts["train"], folder / "my.csv")
-    tagger = Tagger("xr-linear", n_jobs=1).fit_dataset(parts["train"])
+    tagger = Tagger("xr-linear", n_jobs=1).fit(parts["train"])
     tagger.calibrate(parts["validation"]).save(folder / "models" / "model")
     return folder
 

@@ -61,9 +61,10 @@ class Shell:
         self.captured()
         try:
             main(arguments)
-        except SystemExit as end:
+        except SystemExit as ended:
+            failed = bool(ended.code)
             printed, remarks = self.captured()
-            assert not end.code, f"multitudes {shlex.join(arguments)}\n{remarks}"
+            assert not failed, f"multitudes {shlex.join(arguments)}\n{remarks}"
             return printed
         raise AssertionError("main must end by SystemExit")
 

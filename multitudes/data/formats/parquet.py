@@ -72,7 +72,12 @@ def open_parquet(path: Path) -> Iterator[Any]:
 def _add_all(file: Any, table: Table) -> None:
     """Add all rows of the file, some at a time, only the columns that matter."""
     schema = file.schema_arrow
-    roles = roles_by_name(schema.names, table.path, table.options)
+    roles = roles_by_name(
+        schema.names,
+        table.path,
+        table.options,
+        may_be_text=lambda place: _is_text(schema.types[place]),
+    )
     _check_types(schema, roles, table.path)
     others = [place for place in (roles.labels, roles.uid, roles.group) if place is not None]
     places = [*roles.texts, *others]
@@ -93,7 +98,8 @@ def _among(roles: ColumnRoles, places: list[int]) -> ColumnRoles:
         None if place is None else places.index(place)
         for place in (roles.labels, roles.uid, roles.group)
     )
-    return ColumnRoles(tuple(map(places.index, roles.texts)), labels, uid, group, len(places))
+    names = tuple(roles.names[place] for place in places)
+    return ColumnRoles(tuple(map(places.index, roles.texts)), labels, uid, group, names)
 
 
 def _check_types(schema: Any, roles: ColumnRoles, path: Path) -> None:
