@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from multitudes.cli import options
+from multitudes.cli.model_import import LabelNames, import_model_folder
 from multitudes.cli.streams import (
     STANDARD,
     TolerantReading,
@@ -50,11 +51,12 @@ def convert(
             help="A setting of writing, e.g. label_kind=ids. May be repeated.",
         ),
     ] = None,
+    labels: LabelNames = None,
     list_settings: Annotated[
         bool, typer.Option("--list-settings", help="Show formats and settings, and stop.")
     ] = False,
 ) -> None:
-    """Turn data from one format into another.
+    """Turn data from one format into another, or a model of PECOS or omikuji into ours.
 
     Compression goes by suffix: .gz, .xz, .bz2 or .zst.
 
@@ -65,6 +67,8 @@ def convert(
         return
     if source is None or target is None:
         raise ConfigError("convert needs two files: multitudes convert IN OUT")
+    if import_model_folder(source, target, labels, reading.quiet):
+        return
     _convert(source, target, to, write or [], reading)
 
 

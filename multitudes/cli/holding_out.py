@@ -40,12 +40,10 @@ def hold_out(
     """Return what to learn from, and what to validate on."""
     if validation is None:
         return dataset, None
-    from multitudes.data import LabelSpace
 
     share = share_of(validation)
     if share is None:
-        labels = LabelSpace.of(dataset)
-        return dataset, reading.dataset(Path(validation), labels=labels, split="dev")
+        return dataset, reading.dataset(Path(validation), split="dev")
     if from_groups:
         train, held_out = _whole_groups(dataset, share, random_state)
     else:

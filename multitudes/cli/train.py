@@ -110,6 +110,7 @@ class Training:
     test: Annotated[
         Path | None, typer.Option("--test", help="Data to evaluate the model on afterwards.")
     ] = None
+    known_labels: options.KnownLabels = False
     validation: Annotated[
         str | None,
         typer.Option(
@@ -165,6 +166,7 @@ def train(
     list_settings: Annotated[
         bool, typer.Option("--list-settings", help="Show the settings of --model, and stop.")
     ] = False,
+    force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Learn from labeled texts (or features) and save the model.
@@ -177,11 +179,13 @@ def train(
     if data is None or model_folder is None:
         raise ConfigError("train needs data and a place: multitudes train DATA -o MODEL")
     from multitudes import progress
+    from multitudes.cli.targets import may_replace
     from multitudes.store.folder import check_target, check_writable
 
     training.check()
     tagger = choosing.tagger()
     check_target(model_folder)
+    may_replace(model_folder, force=force)
     if training.checkpoint is not None:
         check_writable(training.checkpoint)
     with progress.shown(not reading.quiet, in_flags=True), _cluster(training.ray, choosing.model):
@@ -196,15 +200,19 @@ def _trained(
     tagger: Tagger, data: Path, folder: Path, training: Training, reading: TolerantReading
 ) -> Trained:
     """Read, train, calibrate, save and evaluate."""
+    from multitudes.cli.cards import note
+
     try:
         done = _saved(tagger, data, folder, training, reading)
     except KeyboardInterrupt as stop:  # a network that saved itself says how to go on
         raise KeyboardInterrupt(str(stop) or stopped(training.checkpoint)) from stop
     try:
-        reports = _reports(done.tagger, done.dataset, done.held_out, training.test, reading)
+        parts = _parts(done.held_out, training.test, reading)
+        reports = done.reports | _reports(done.tagger, parts, training)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(f"stopped; the model is saved in {folder}") from stop
-    return done._replace(reports=done.reports | reports)
+    note("train", folder, data=(data, done.dataset), reports=reports, notes=[tagger.choice_])
+    return done._replace(reports=reports)
 
 
 def _saved(
@@ -221,15 +229,13 @@ def _saved(
     )
     started = time.perf_counter()
     groups_or_none = True if from_groups else None
-    tagger.fit_dataset(
-        dataset, from_groups=groups_or_none, validation=held_out, checkpoint=checkpoint
-    )
+    tagger.fit(dataset, from_groups=groups_or_none, validation=held_out, checkpoint=checkpoint)
     if held_out is not None:
         _calibrate(tagger, held_out)
     places = [] if checkpoint is None else [checkpoint]
     reports = {}
     if training.refit:
-        reports = _reports(tagger, dataset, held_out, None, reading)
+        reports = _reports(tagger, _parts(held_out, None, reading), training)
         places += [] if checkpoint is None else [checkpoint / REFIT]
         tagger = refit(
             tagger, whole, from_groups=groups_or_none, checkpoint=places[-1] if places else None
@@ -277,14 +283,24 @@ def _calibrate(tagger: Tagger, held_out: Dataset) -> None:
         remark(f"not calibrated: {error}")
 
 
-def _reports(
-    tagger: Tagger, dataset: Dataset, held_out: Dataset | None, test: Path | None, reading: Reading
-) -> dict[str, Report]:
-    """Return the metrics on the parts that were not learned from."""
-    from multitudes.data import LabelSpace
-    from multitudes.tagger import evaluate_on
-
+def _parts(held_out: Dataset | None, test: Path | None, reading: Reading) -> dict[str, Dataset]:
+    """Return what was not learned from, by name."""
     parts = {} if held_out is None else {"validation": held_out}
-    if test is not None:
-        parts["test"] = reading.dataset(test, labels=LabelSpace.of(dataset), split="tst")
-    return {name: evaluate_on(tagger, part) for name, part in parts.items()}
+    if test is not None:  # over its own labels: those unknown to the model are missed
+        parts["test"] = reading.dataset(test, split="tst")
+    return parts
+
+
+def _reports(tagger: Tagger, parts: dict[str, Dataset], training: Training) -> dict[str, Report]:
+    """Return the metrics on each part."""
+    from multitudes.cli.evaluate import in_flags
+    from multitudes.tagger import evaluate_dataset
+
+    reports = {
+        name: evaluate_dataset(tagger, part, known_labels=training.known_labels)
+        for name, part in parts.items()
+    }
+    return {
+        name: in_flags(report, skip_empty="evaluate --skip-empty")
+        for name, report in reports.items()
+    }

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes import progress
-from multitudes.data.dataset import check_groups
+from multitudes.data.dataset_parts import check_groups
 from multitudes.data.groups import GroupCounts
 from multitudes.errors import DataError
 from multitudes.kernels.groups.assignment import count_places

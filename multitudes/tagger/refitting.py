@@ -36,7 +36,7 @@ def refit(
     dataset : Dataset
         Over the same labels.
     from_groups, checkpoint
-        As for `Tagger.fit_dataset`; the checkpoint must not be that of `tagger`'s own training.
+        As for `Tagger.fit`; the checkpoint must not be that of `tagger`'s own training.
     """
     settings = {n: value for n, value in (tagger.settings or {}).items() if n != PATIENCE}
     best = getattr(getattr(tagger.model_, "history_", None), "best", None)
@@ -46,6 +46,6 @@ def refit(
         how = f", for {best.epoch + 1} epochs, the best number on what was held out"
     say(f"training again on all data{how}")
     again: Tagger = clone(tagger).set_params(settings=settings)
-    again.fit_dataset(dataset, from_groups=from_groups, checkpoint=checkpoint)
+    again.fit(dataset, from_groups=from_groups, checkpoint=checkpoint)
     again.calibrated_ = tagger.calibrated_
     return again

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
-
-import numpy as np
+from typing import Any, ClassVar, Self
 
 from multitudes import progress
 from multitudes.data import Dataset
-from multitudes.disentangle import ambiguous
 from multitudes.errors import DataError, StoreError
-from multitudes.estimator import Estimator
 from multitudes.groups.grouped_dataset import groups_to_learn
-from multitudes.scores.calibrated import Calibrated, CalibrationConfig, CalibrationReport
+from multitudes.scores.calibrated import CalibrationConfig
 from multitudes.store import State, load, save
 from multitudes.store.folder import check_writable
 from multitudes.tagger import inputs, updating
 from multitudes.tagger.announcing import announce
 from multitudes.tagger.assembly import TaggerSpec, assemble, check_spec
 from multitudes.tagger.devices import move
-from multitudes.tagger.explanations import checked_explaining, checked_overlapping, texts_to_show
-from multitudes.tagger.prediction import BATCH, Kind, Predictor, Tag, count, named_tags
+from multitudes.tagger.explanations import texts_to_show
+from multitudes.tagger.fitted import FittedTagger
 from multitudes.tagger.presets import AUTO
 from multitudes.tagger.settings import dotted
 from multitudes.tagger.storing import from_parts, tagger_state
 from multitudes.tagger.training import TrainingData, fit_model
-from multitudes.types import Predictions, Sparse
-
-if TYPE_CHECKING:
-    from multitudes.disentangle import Ambiguity, Sense
-    from multitudes.encoder.explanation import Explanation as PrototypeExplanation
-    from multitudes.linear.explanation import Explanation
 
 
-class Tagger(Estimator):
+class Tagger(FittedTagger):
     """Learns from texts and their labels, and tags new texts.
 
     Parameters
@@ -123,62 +113,44 @@ class Tagger(Estimator):
 
     def fit(
         self,
-        texts: Sequence[str],
-        labels: Sequence[Sequence[str]] | Sparse,
+        texts: Iterable[str] | Dataset,
+        labels: Any = None,
         *,
         label_names: Sequence[str] | None = None,
         label_texts: Mapping[str, str] | Sequence[str] | None = None,
-    ) -> Self:
-        """Learn from texts and, for each, a list of label names (or Y with `label_names`).
-
-        `label_texts` describe labels, by name or in the order of `label_names`, to models that read
-        them; a label without one is described by its name.
-        """
-        return self.fit_dataset(inputs.labeled_texts(texts, labels, label_names, label_texts))
-
-    def fit_groups(
-        self,
-        texts: Sequence[str],
-        groups: Sequence[inputs.Group | Sequence[inputs.Group] | None],
-        group_labels: Mapping[inputs.Group, Sequence[str]],
-    ) -> Self:
-        """Learn from texts whose labels are known for groups of them only.
-
-        Parameters
-        ----------
-        texts : sequence of str
-        groups : sequence of ids, or of lists of ids
-            The group of each text; None or an empty list for a text in no group.
-        group_labels : mapping of id to sequence of str
-            The label names of each group; a name listed twice counts twice.
-        """
-        return self.fit_dataset(inputs.grouped_texts(texts, groups, group_labels), from_groups=True)
-
-    def fit_dataset(
-        self,
-        dataset: Dataset,
-        *,
         from_groups: bool | None = None,
-        validation: Dataset | None = None,
+        validation: Dataset | tuple[Any, Any] | None = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
-        """Learn from a Dataset, of texts or of features.
+        """Learn from texts and, for each, a list of label names; or from a Dataset.
 
         Parameters
         ----------
-        dataset : Dataset
+        texts : sequence of str, or Dataset
+            A list, an array, a column of pandas, polars or Hugging Face. A Dataset, of texts or of
+            features, brings its labels.
+        labels : sequence of sequences of str, or 0/1 matrix (n_instances, n_labels)
+            The label names of each text; or an array, sparse matrix or DataFrame of 0 and 1.
+        label_names : sequence of str, optional
+            The label space, by default all names that occur; or the names of a matrix's columns.
+        label_texts : mapping of str to str, or sequence of str, optional
+            Descriptions of labels, by name or in the order of `label_names`, for models that read
+            them; a label without one is described by its name.
         from_groups : bool, optional
             Whether to learn from the labels of groups, through `Eagle`; by default if groups have
             labels and instances have none. Then the labels of an instance that is in a group are
             compared with those that it was given, in `group_report_`; one that is in no group
             is learned from as it is.
-        validation : Dataset, optional
+        validation : Dataset or (texts, labels), optional
             Instances kept aside. Labels are matched by name, and those the training data lacks
             are left out. A model trained in epochs is measured on them after each and keeps the
             best; others have no use for them.
         checkpoint : path, optional
             Folder to save to during a long training; one that was stopped goes on from there.
         """
+        dataset = inputs.labeled(texts, labels, label_names=label_names, label_texts=label_texts)
+        if isinstance(validation, tuple):
+            validation = inputs.labeled(*validation)
         if checkpoint is not None:
             check_writable(Path(checkpoint))
         if from_groups is None:
@@ -197,58 +169,26 @@ class Tagger(Estimator):
         self.features_, self.classes_, self.choice_ = parts.features, tuple(names), parts.choice
         self.takes_texts_, self.feature_names_ = dataset.texts is not None, dataset.feature_names
         self.examples_ = texts_to_show(self.model_, data.texts_of_rows())
-        self.calibrated_: Calibrated | None = None
+        self.calibrated_ = None
         return self
 
-    def predict(
-        self, texts: Any, *, top_k: int = 5, threshold: float | None = None
-    ) -> list[list[Tag]]:
-        """Return the best labels of each text by name, best first.
+    def fit_groups(
+        self,
+        texts: Sequence[str],
+        groups: Sequence[inputs.Group | Sequence[inputs.Group] | None],
+        group_labels: Mapping[inputs.Group, Sequence[str]],
+    ) -> Self:
+        """Learn from texts whose labels are known for groups of them only.
 
         Parameters
         ----------
         texts : sequence of str
-            Or X, for a tagger fitted on features.
-        top_k : int
-            Labels per text, at most.
-        threshold : float, optional
-            Leave out labels whose score is lower.
+        groups : sequence of ids, or of lists of ids
+            The group of each text; None or an empty list for a text in no group.
+        group_labels : mapping of id to sequence of str
+            The label names of each group; a name listed twice counts twice.
         """
-        return self._predict_kind(texts, "scores", top_k=top_k, threshold=threshold)
-
-    def predict_proba(
-        self, texts: Any, *, top_k: int = 5, threshold: float | None = None
-    ) -> list[list[Tag]]:
-        """Return the best labels of each text with their probabilities, best first.
-
-        Needs `calibrate`. The order is that of `predict`, and so are the parameters; `threshold`
-        is compared with probabilities.
-        """
-        return self._predict_kind(texts, "probabilities", top_k=top_k, threshold=threshold)
-
-    def predict_sets(self, texts: Any) -> list[list[Tag]]:
-        """Return the labels each text should get, as many as are right, with their probabilities.
-
-        A model that generates sets decides itself, unless `calibrate` was asked for a rule; any
-        other needs `calibrate`, whose settings say how sets are made.
-        """
-        return self._predict_kind(texts, "sets")
-
-    def predict_ids(self, texts: Any, *, top_k: int = 5) -> Predictions:
-        """Return the best label ids of each text (or row of X), with scores."""
-        predictor, given = self._predictor(), self._checked_inputs(texts)
-        with progress.shown(self.verbose and count(given) > BATCH):
-            return predictor.whole(given, top_k=top_k)
-
-    def score(self, texts: Any, labels: Sequence[Sequence[str]]) -> float:
-        """Return the precision at 1: how often the best label of a text is among its label names.
-
-        A text without labels counts as a miss.
-        """
-        best = self.predict(texts, top_k=1)
-        inputs.label_matrix(labels, None)  # checks that they are lists of str
-        pairs = zip(best, labels, strict=True)
-        return float(np.mean([bool(tags) and tags[0].label in right for tags, right in pairs]))
+        return self.fit(inputs.grouped_texts(texts, groups, group_labels), from_groups=True)
 
     def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
         """Predict on a device, or in a number format; what is not given stays as it is.
@@ -267,7 +207,7 @@ class Tagger(Estimator):
         return self
 
     def calibrate(
-        self, dataset: Dataset, *, config: CalibrationConfig = CalibrationConfig()
+        self, texts: Any, labels: Any = None, *, config: CalibrationConfig = CalibrationConfig()
     ) -> Self:
         """Learn probabilities and label sets from labeled texts that `fit` has not seen.
 
@@ -276,84 +216,40 @@ class Tagger(Estimator):
 
         Parameters
         ----------
-        dataset : Dataset
-            A few hundred instances or more. Its labels are matched by name; those the tagger does
+        texts, labels : as in `fit`
+            A few hundred instances or more. Labels are matched by name; those the tagger does
             not know are left out.
         config : CalibrationConfig, optional
             Method of calibration, rule for sets, the F1 it is tuned for.
         """
-        predictor, known = self._predictor(), inputs.known_labels(dataset, self.classes_)
+        predictor = self._predictor()
+        known = inputs.known_labels(self._labeled(texts, labels), self.classes_)
         self.calibrated_ = predictor.calibration(self._inputs_of(known), known, config)
         return self
 
-    def calibration_report(self) -> CalibrationReport:
-        """Return how reliable scores were before `calibrate`, and probabilities are since."""
-        return self._predictor().checked_calibration().report_
-
-    @property
-    def generates_sets(self) -> bool:
-        """Whether the model generates sets itself; else a rule makes them of its ranking."""
-        return self._predictor().generates_sets
-
-    def explain(self, text: Any, label: str) -> Explanation | PrototypeExplanation:
-        """Return what carried the score of a label, also of one that was not predicted.
-
-        A model over features names words of the text (or columns of X), level by level; a text
-        encoder names parts of the label's prototype, and the training texts nearest to this one
-        if the model keeps them.
-
-        Parameters
-        ----------
-        text : str, or one row of X
-        label : str
-        """
-        self.check_fitted()
-        label_id = inputs.label_id(label, self.classes_)
-        model = checked_explaining(self.model_)
-        given = self._checked_inputs([text] if self.takes_texts_ else text)
-        explanation: Explanation | PrototypeExplanation
-        if self.features_ is None:
-            explanation = model.explain(given[0], label_id).named(label, self.examples_)
-        else:
-            found = model.explain(self.features_.transform(given), label_id)
-            explanation = found.named(label, self._feature_names())
-        return explanation
-
-    def senses(self, label: str) -> list[Sense]:
-        """Return what is around a label in each of its leaves; for a tagger with overlap.
-
-        The senses with most texts come first; in an ensemble, tree by tree.
-        """
-        self.check_fitted()
-        senses = checked_overlapping(self.model_).senses(inputs.label_id(label, self.classes_))
-        names = self._feature_names()
-        return [sense.named(self.classes_, names, self.examples_) for sense in senses]
-
-    def ambiguous_labels(self, *, top_k: int = 20) -> list[Ambiguity]:
-        """Return the labels whose senses are farthest apart; for a tagger with overlap."""
-        self.check_fitted()
-        found = ambiguous(checked_overlapping(self.model_))[:top_k]
-        return [row._replace(label=self.classes_[int(row.label)]) for row in found]
-
-    def partial_fit(self, texts: Any, labels: Sequence[Sequence[str]]) -> Self:
+    def partial_fit(self, texts: Any, labels: Any = None) -> Self:
         """Learn from further texts (or rows of X) of known labels; a first call is `fit`.
 
         Words that no text had when the tagger was fitted stay unknown.
+
+        Parameters
+        ----------
+        texts, labels : as in `fit`
         """
         if not hasattr(self, "model_"):
             return self.fit(texts, labels)
         updating.check_updatable(self.model_, "partial_fit")
-        given = self._checked_inputs(texts)
-        Y = updating.known_label_matrix(given, labels, self.classes_)
+        dataset = self._labeled(texts, labels)
+        Y = updating.known_matrix(dataset, self.classes_)
         with progress.shown(self.verbose):
-            self.model_.partial_fit(self._predictor().transform(given), Y)
+            self.model_.partial_fit(self._predictor().transform(self._inputs_of(dataset)), Y)
         self.calibrated_ = None  # other scores, other probabilities
         return self
 
     def add_labels(
         self,
         texts: Any = None,
-        labels: Sequence[Sequence[str]] | None = None,
+        labels: Any = None,
         *,
         label_texts: Mapping[str, str] | Sequence[str] | None = None,
     ) -> Self:
@@ -363,7 +259,7 @@ class Tagger(Estimator):
 
         Parameters
         ----------
-        texts, labels : sequence of str (or X), and a list of label names for each
+        texts, labels : as in `fit`, optional
             Texts that have the new labels; a model over features needs them. Known labels may
             appear too: their texts are what new labels are told apart from.
         label_texts : mapping of str to str, or sequence of str
@@ -372,11 +268,10 @@ class Tagger(Estimator):
         """
         self.check_fitted()
         updating.check_updatable(self.model_, "add_labels")
-        given = None if texts is None else self._checked_inputs(texts)
+        given = texts is not None or labels is not None
+        dataset = self._labeled(texts, labels) if given else None
         with progress.shown(self.verbose):
-            names = updating.add_labels(
-                self._predictor(), given, labels, label_texts, self.classes_
-            )
+            names = updating.add_labels(self._predictor(), dataset, label_texts, self.classes_)
         self.classes_, self.calibrated_ = names, None
         return self
 
@@ -425,26 +320,3 @@ class Tagger(Estimator):
         return TaggerSpec(
             self.model, self.features, settings, self.random_state, self.n_jobs, self.device
         )
-
-    def _predictor(self) -> Predictor:
-        self.check_fitted()
-        return Predictor(self.model_, self.features_, self.calibrated_, len(self.classes_))
-
-    def _predict_kind(
-        self, texts: Any, kind: Kind, *, top_k: int | None = None, threshold: float | None = None
-    ) -> list[list[Tag]]:
-        predictor, given = self._predictor(), self._checked_inputs(texts)
-        tags: list[list[Tag]] = []
-        with progress.shown(self.verbose and count(given) > BATCH):
-            for _, found in predictor.blocks(given, kind, top_k=top_k):
-                tags += named_tags(found.above(threshold), self.classes_)
-        return tags
-
-    def _checked_inputs(self, texts: Any) -> Any:
-        return inputs.checked_inputs(texts, takes_texts=self.takes_texts_)
-
-    def _inputs_of(self, dataset: Dataset) -> Any:
-        return inputs.inputs_of(dataset, takes_texts=self.takes_texts_)
-
-    def _feature_names(self) -> Sequence[str] | None:
-        return getattr(self.features_, "feature_names", None) or self.feature_names_
