@@ -1,4 +1,4 @@
-"""Every error the library raises on purpose.
+"""Every error the library raises on purpose, and its warnings.
 
 A message says what is wrong, the value, what is allowed and what to do. Each class maps to one
 exit code of the command line, so that scripts can tell a bad file from a bad setting.
@@ -21,6 +21,7 @@ __all__ = [
     "ResourceError",
     "StoreError",
     "TrainingError",
+    "UnknownFeaturesWarning",
 ]
 
 
@@ -64,6 +65,10 @@ class TrainingError(MultitudesError):
     """Training cannot go on, e.g. its loss is not a number; the message says where it was."""
 
     exit_code = 7
+
+
+class UnknownFeaturesWarning(UserWarning):
+    """A model was updated with instances that have none of the features it knows."""
 
 
 if TYPE_CHECKING:

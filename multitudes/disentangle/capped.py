@@ -24,25 +24,40 @@ MAX_DOUBLINGS = 6
 """After as many, an auction is cut short. Only caps that leave next to no room come here."""
 
 
-def assign_capped(counts: Any, current: Any, *, limits: IntArray, cap: int) -> sp.csr_array[Any]:
-    """Return the assignment of `multitudes.disentangle.assign` under a cap, of checked input."""
-    home = homes(counts, current, cap)
-    won = _auctioned(counts, home, limits, cap)
+def assign_capped(
+    counts: Any, current: Any, *, limits: IntArray, caps: IntArray
+) -> sp.csr_array[Any]:
+    """Return the assignment of `multitudes.disentangle.assign` under caps, of checked input."""
+    counts = _where_room(counts, caps)
+    home = homes(counts, current, caps)
+    won = _auctioned(counts, home, limits, caps)
     n_labels = len(home)
     ones = np.ones(n_labels, np.float32)
     stayed = sp.csr_array((ones, home, np.arange(n_labels + 1)), shape=counts.shape)
     if counts.multiply(stayed).sum() > counts.multiply(won).sum():
         won = stayed  # an auction that was cut short
-    return _with_old_copies(won, counts, current, limits, cap)
+    return _with_old_copies(won, counts, current, limits, caps)
 
 
-def _auctioned(counts: Any, home: LabelArray, limits: IntArray, cap: int) -> sp.csr_array[Any]:
+def _where_room(counts: Any, caps: IntArray) -> Any:
+    """Leave out the counts in clusters without any place, for which nobody may bid."""
+    if (caps > 0).all():
+        return counts
+    kept = sp.csr_array(counts.multiply((caps > 0).astype(np.float32)))
+    kept.eliminate_zeros()
+    kept.sort_indices()
+    return kept
+
+
+def _auctioned(
+    counts: Any, home: LabelArray, limits: IntArray, caps: IntArray
+) -> sp.csr_array[Any]:
     """Return the clusters that labels win, each at least one."""
     n_labels, n_clusters = counts.shape
     indptr, clusters = rows_of(counts)
     # A cluster never has more bidders than labels that count there or come from there.
     bidders = np.bincount(clusters, minlength=n_clusters) + np.bincount(home, minlength=n_clusters)
-    offsets = np.concatenate([[0], np.cumsum(np.minimum(bidders, cap))])
+    offsets = np.concatenate([[0], np.cumsum(np.minimum(bidders, caps))])
     step = STEP * float(counts.data.min()) if counts.nnz else STEP
     patience = max(PATIENCE * n_labels, MIN_PATIENCE)
     order = _bidding_order(counts)
@@ -62,11 +77,11 @@ def _auctioned(counts: Any, home: LabelArray, limits: IntArray, cap: int) -> sp.
     return won
 
 
-def homes(counts: Any, current: Any, cap: int) -> LabelArray:
-    """Return the cluster each label comes from, int32 (n_labels,); at most `cap` labels share one.
+def homes(counts: Any, current: Any, caps: IntArray) -> LabelArray:
+    """Return the cluster each label comes from, int32 (n_labels,); no more share one than its cap.
 
     Of several clusters it is the one with the largest count, ties to the smaller id. Where more
-    than `cap` labels come from a cluster, labels without counts stay before others and smaller ids
+    labels than that come from a cluster, labels without counts stay before others and smaller ids
     before larger; the others move to the nearest clusters with room.
     """
     n_labels, n_clusters = counts.shape
@@ -76,9 +91,9 @@ def homes(counts: Any, current: Any, cap: int) -> LabelArray:
     sizes = np.bincount(home, minlength=n_clusters)
     ends = np.cumsum(sizes)
     members = np.lexsort((np.arange(n_labels), np.diff(counts.indptr) > 0, home))
-    room = np.maximum(cap - sizes, 0)
-    for cluster in np.flatnonzero(sizes > cap):
-        leaving = members[ends[cluster] - sizes[cluster] + cap : ends[cluster]]
+    room = np.maximum(caps - sizes, 0)
+    for cluster in np.flatnonzero(sizes > caps):
+        leaving = members[ends[cluster] - sizes[cluster] + caps[cluster] : ends[cluster]]
         nearest = np.argsort(np.abs(np.arange(n_clusters) - cluster), kind="stable")
         filled = np.minimum(np.cumsum(room[nearest]), len(leaving))
         taken = np.diff(filled, prepend=0)
@@ -104,13 +119,13 @@ def _bidding_order(counts: Any) -> LabelArray:
 
 
 def _with_old_copies(
-    won: sp.csr_array[Any], counts: Any, current: Any, limits: IntArray, cap: int
+    won: sp.csr_array[Any], counts: Any, current: Any, limits: IntArray, caps: IntArray
 ) -> sp.csr_array[Any]:
     """Labels without counts keep their other clusters, too, in order of id while there is room."""
     several = (np.diff(counts.indptr) == 0) & (np.diff(current.indptr) > 1) & (limits > 1)
     if not several.any():
         return won
-    room = cap - np.bincount(won.indices, minlength=won.shape[1])
+    room = caps - np.bincount(won.indices, minlength=won.shape[1])
     added: list[tuple[int, int]] = []
     for label in np.flatnonzero(several).tolist():
         free = limits[label] - 1

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from multitudes.disentangle.leaf_assignment import (
-    assign,
-    default_cluster_cap,
-    ranked_counts,
-    tp_bound,
-)
+from multitudes.disentangle.leaf_assignment import default_cluster_cap
+from multitudes.disentangle.rounds import Round, random_tree, reassigned
 from multitudes.disentangle.sense_learning import learn_senses
 from multitudes.disentangle.senses import Sense, SenseNotes, senses_of
+from multitudes.disentangle.updating import (
+    leaves_of_new_labels,
+    with_further_uses,
+    with_new_labels,
+    without_labels,
+)
 from multitudes.errors import ConfigError
 from multitudes.estimator import Estimator
-from multitudes.labels import LabelTree, build_tree
+from multitudes.labels import LabelTree
 from multitudes.linear.explanation import Explanation
 from multitudes.linear.scoring import mean_of_logs
 from multitudes.linear.search_index import checked_merge
 from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
+from multitudes.linear.update import checked_new_labels, checked_removal, checked_update
 from multitudes.scores.ensemble import CANDIDATES, average
 from multitudes.store import State, build, state_of
 from multitudes.types import PartitionModel, Predictions, Sparse
@@ -35,29 +39,6 @@ INITIAL = ("balanced", "random")
 # Tenths of the model's beam, where labels overlap and are easier to reach: chosen on parts of the
 # training data that were held out.
 MATCH_TENTHS, PREDICT_TENTHS = 6, 8
-
-
-class Round(NamedTuple):
-    """What one update of the clusters did.
-
-    Parameters
-    ----------
-    bound_before, bound_after : int
-        True positives that the matcher's leaves contain (Eq. 6), with the clusters before and
-        after: the most that any ranker could find.
-    n_slots : int
-        Places of labels in leaves, copies counted.
-    largest_leaf : int
-        Labels in the fullest leaf.
-    n_moved : int
-        Labels whose leaves changed.
-    """
-
-    bound_before: int
-    bound_after: int
-    n_slots: int
-    largest_leaf: int
-    n_moved: int
 
 
 class Disentangled(Estimator):
@@ -122,6 +103,7 @@ class Disentangled(Estimator):
     """
 
     fitted_attribute = "models_"
+    restricts_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -215,6 +197,52 @@ class Disentangled(Estimator):
         self.check_fitted()
         return senses_of(self, label)
 
+    def partial_fit(self, X: Any, y: Sparse) -> Self:
+        """Learn from further instances of known labels; see `XRLinear.partial_fit`.
+
+        Labels stay in their leaves, and every copy of a label learns from all its new instances,
+        as in `fit`: copies differ in what they are told apart from.
+        """
+        if not hasattr(self, "models_"):
+            return self.fit(X, y)
+        trees = self._updatable("partial_fit")
+        X, Y = checked_update(self, X, y)
+        models = [copy(tree).fit_further(X, Y, solver=self._solver(tree)) for tree in trees]
+        pairs = zip(self.notes_, models, strict=True)
+        notes = [with_further_uses(note, model, X, Y) for note, model in pairs]
+        self._set_learned(models, self.history_, notes)
+        return self
+
+    def add_labels(self, X: Any, y: Sparse, *, label_features: Any = None) -> Self:
+        """Add labels without retraining the others; parameters as in `XRLinear.add_labels`.
+
+        A new label goes to the leaves where the matcher leads most of its instances, by the rule
+        of `fit`: `overlap` of them at most, as far as `max_cluster_size` leaves room.
+        """
+        self.check_fitted()
+        trees = self._updatable("add_labels")
+        X, Y, label_features = checked_new_labels(self, X, y, label_features)
+        grown = [
+            self._grown(tree, note, X, Y, label_features)
+            for tree, note in zip(trees, self.notes_, strict=True)
+        ]
+        models, notes = [model for model, _ in grown], [note for _, note in grown]
+        self._set_learned(models, self.history_, notes)
+        return self
+
+    def remove_labels(self, labels: npt.ArrayLike) -> Self:
+        """Drop labels with all their copies; the others keep their order and are renumbered."""
+        self.check_fitted()
+        trees = self._updatable("remove_labels")
+        dropped = checked_removal(labels, self.n_labels_)
+        models = [copy(tree).remove_labels(dropped) for tree in trees]
+        notes = [
+            without_labels(note, old.tree_, dropped) if note and overlaps(model) else None
+            for note, old, model in zip(self.notes_, trees, models, strict=True)
+        ]
+        self._set_learned(models, self.history_, notes)
+        return self
+
     def to_state(self) -> State:
         """Return the settings, the history, and the fitted trees as parts."""
         self.check_fitted()
@@ -254,13 +282,52 @@ class Disentangled(Estimator):
             if last:
                 break
             matcher.set_params(tree=tree).fit_matcher(X, Y)
-        overlapping = tree.n_slots > tree.n_labels
-        final = self._rough_solver(model) if overlapping else model.solver
+        final = self._rough_solver(model) if tree.n_slots > tree.n_labels else model.solver
         if self.finetune_matcher:
             model.set_params(tree=tree, solver=final).fit(X, Y)
         else:
             model = matcher.set_params(solver=final).fit_ranker(X, Y, tree)
         return model.set_params(tree=part.tree, solver=part.solver), rounds
+
+    def _grown(
+        self,
+        tree: TreeEstimator,
+        notes: SenseNotes | None,
+        X: Sparse,
+        Y: Sparse,
+        label_features: Sparse | None,
+    ) -> tuple[TreeEstimator, SenseNotes | None]:
+        """Return one tree with new labels, and its notes."""
+        if self.rounds == 0:
+            leaves = tree.leaves_for(X, Y, label_features)
+        else:
+            leaves = leaves_of_new_labels(
+                tree, X, Y, label_features,
+                overlap=self._limits(Y[:, tree.n_labels_ :]),
+                match_width=self._match_width(tree),
+                max_cluster_size=self._cap(Y.shape[1], tree.tree_.n_leaves),
+            )  # fmt: skip
+        several = overlaps(tree) or leaves.nnz > leaves.shape[0]
+        solver = self._rough_solver(tree) if several else tree.solver
+        model = copy(tree).fit_new_labels(X, Y, leaves, solver=solver)
+        learned = self._note_senses(model, X, Y)
+        if learned is None:
+            return model, None
+        return model, with_new_labels(notes, learned, model.tree_.slot_labels >= tree.n_labels_)
+
+    def _updatable(self, method: str) -> list[TreeEstimator]:
+        """Return the fitted trees, or say that they cannot be changed."""
+        for model in self.models_:
+            if not isinstance(model, TreeEstimator):
+                raise ConfigError(
+                    f"{method} needs trees of linear rankers, and the model inside this "
+                    f"Disentangled is a {type(model).__name__}: fit again on all data"
+                )
+        return self.models_
+
+    def _solver(self, model: TreeEstimator) -> SolverConfig:
+        """Return how the rankers of a fitted tree are trained."""
+        return self._rough_solver(model) if overlaps(model) else model.solver
 
     def _matcher(self, model: Any) -> Any:
         """Return the model that finds the clusters; less exact if it is trained again anyway."""
@@ -284,31 +351,14 @@ class Disentangled(Estimator):
                 "overlap, or max_leaf_size for more leaves"
             )
         matched = model.match(X, beam_width=self._match_width(model)).to_csr()
-        counts = ranked_counts(Y, matched)
-        matched.data[:] = 1
-        current = tree.label_clusters(tree.depth - 1)
-        cap = self.max_cluster_size
-        if isinstance(cap, str):
-            cap = default_cluster_cap(tree.n_labels, tree.n_leaves, self.overlap)
-        found = assign(counts, current, overlap=self._limits(Y), max_cluster_size=cap)
-        changed = sp.csr_array(abs(found - current))
-        changed.eliminate_zeros()
-        moved = int((np.diff(changed.indptr) > 0).sum())
-        sizes = np.bincount(found.indices, minlength=tree.n_leaves)
-        done = Round(
-            tp_bound(Y, matched, current),
-            tp_bound(Y, matched, found),
-            int(found.nnz),
-            int(sizes.max()),
-            moved,
-        )
-        return (tree.with_leaves(found) if moved else tree), done
+        cap = self._cap(tree.n_labels, tree.n_leaves)
+        return reassigned(tree, matched, Y, overlap=self._limits(Y), max_cluster_size=cap)
 
     def _predict_width(self, model: Any) -> int:
         if self.predict_width is not None:
             return self.predict_width
-        overlapping = model.tree_.n_slots > model.tree_.n_labels
-        return tenths(PREDICT_TENTHS, model.beam_width) if overlapping else model.beam_width
+        width: int = model.beam_width
+        return tenths(PREDICT_TENTHS, width) if overlaps(model) else width
 
     def _match_width(self, model: Any) -> int:
         if self.match_width is not None:
@@ -318,6 +368,13 @@ class Disentangled(Estimator):
         width = max(tenths(MATCH_TENTHS, beam), 2 * self.overlap)
         return min(width, max(beam, self.overlap))
 
+    def _cap(self, n_labels: int, n_leaves: int) -> int | None:
+        """Return how many labels a leaf may hold; None for no limit."""
+        cap = self.max_cluster_size
+        return (
+            default_cluster_cap(n_labels, n_leaves, self.overlap) if isinstance(cap, str) else cap
+        )
+
     def _limits(self, Y: Sparse) -> npt.NDArray[np.int64]:
         """Return the most leaves that each label may have, int64 (n_labels,)."""
         often = np.bincount(Y.indices, minlength=Y.shape[1]) >= self.min_instances
@@ -325,8 +382,7 @@ class Disentangled(Estimator):
 
     def _note_senses(self, model: Any, X: Sparse, Y: Sparse) -> SenseNotes | None:
         """Return what is typical of each sense; None without overlap, when there are no senses."""
-        overlapping = isinstance(model, TreeEstimator) and model.tree_.n_slots > Y.shape[1]
-        if not overlapping or self.keep_examples == 0:
+        if not isinstance(model, TreeEstimator) or not overlaps(model) or not self.keep_examples:
             return None
         return learn_senses(
             model.tree_,
@@ -364,17 +420,11 @@ class Disentangled(Estimator):
             )
 
 
+def overlaps(model: Any) -> bool:
+    """Whether a label of a fitted tree lives in several leaves."""
+    return bool(model.tree_.n_slots > model.tree_.n_labels)
+
+
 def tenths(n: int, width: int) -> int:
     """Return n tenths of a width, rounded up."""
     return -(-n * width // 10)
-
-
-def random_tree(model: Any, n_labels: int, random_state: int) -> LabelTree:
-    """Return a tree of the model's shape whose leaves hold labels at random."""
-    noise = np.random.default_rng(random_state).standard_normal((n_labels, 8)).astype(np.float32)
-    return build_tree(
-        noise,
-        branching=model.branching,
-        max_leaf_size=model.max_leaf_size,
-        random_state=random_state,
-    )

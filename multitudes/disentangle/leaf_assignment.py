@@ -73,7 +73,7 @@ def assign(
     current: Any,
     *,
     overlap: int | npt.ArrayLike = 2,
-    max_cluster_size: int | None = None,
+    max_cluster_size: int | npt.ArrayLike | None = None,
 ) -> sp.csr_array[Any]:
     """Put each label into the clusters with its largest counts.
 
@@ -86,8 +86,9 @@ def assign(
         lives in a cluster. Each label lives somewhere.
     overlap : int or int array (n_labels,), from 1 to n_clusters
         Clusters of a label at most; lambda of the paper. An array has a number for each label.
-    max_cluster_size : int, optional
-        Labels of a cluster at most. None is the paper's method, without a limit.
+    max_cluster_size : int or int array (n_clusters,), optional
+        Labels of a cluster at most; an array has a number for each cluster. None is the paper's
+        method, without a limit.
 
     Returns
     -------
@@ -123,9 +124,8 @@ def assign(
     limits = _limits(overlap, n_labels, n_clusters)
     if max_cluster_size is None:
         return _largest_counts(counts, current, limits)
-    return assign_capped(
-        counts, current, limits=limits, cap=checked_cap(max_cluster_size, n_labels, n_clusters)
-    )
+    caps = checked_caps(max_cluster_size, n_labels, n_clusters)
+    return assign_capped(counts, current, limits=limits, caps=caps)
 
 
 def default_cluster_cap(n_labels: int, n_leaves: int, overlap: int) -> int:
@@ -142,16 +142,27 @@ def default_cluster_cap(n_labels: int, n_leaves: int, overlap: int) -> int:
     return math.ceil(CLUSTER_SLACK * overlap * n_labels / n_leaves)
 
 
-def checked_cap(max_cluster_size: int, n_labels: int, n_clusters: int) -> int:
-    """Return a cap under which every label finds a place, or raise a ConfigError."""
-    cap = checked_count(max_cluster_size, "max_cluster_size")
-    if cap * n_clusters < n_labels:
+def checked_caps(max_cluster_size: int | npt.ArrayLike, n_labels: int, n_clusters: int) -> IntArray:
+    """Return the cap of each cluster, int64 (n_clusters,), or raise a ConfigError.
+
+    Under the caps every label must find a place.
+    """
+    caps = np.asarray(max_cluster_size)
+    if caps.ndim == 0:
+        caps = np.full(n_clusters, checked_count(max_cluster_size, "max_cluster_size"))
+    if caps.shape != (n_clusters,) or caps.dtype.kind not in "iu" or caps.min(initial=0) < 0:
         raise ConfigError(
-            f"max_cluster_size={cap} leaves room for {cap * n_clusters:,} labels in {n_clusters:,} "
+            f"max_cluster_size must be a whole number, or one for each of the {n_clusters:,} "
+            f"clusters, got shape {caps.shape} and dtype {caps.dtype}"
+        )
+    if caps.sum() < n_labels:
+        each = f"={caps[0]}" if np.ndim(max_cluster_size) == 0 else ""
+        raise ConfigError(
+            f"max_cluster_size{each} leaves room for {caps.sum():,} labels in {n_clusters:,} "
             f"clusters, but there are {n_labels:,}: "
             f"raise it to {math.ceil(n_labels / n_clusters):,} or more"
         )
-    return cap
+    return caps.astype(np.int64)
 
 
 def _checked_overlap(overlap: Any, n_clusters: int) -> int:

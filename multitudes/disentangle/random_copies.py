@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from multitudes.disentangle.capped import homes
 from multitudes.disentangle.inputs import checked_assignment
-from multitudes.disentangle.leaf_assignment import checked_cap
+from multitudes.disentangle.leaf_assignment import checked_caps
 from multitudes.types import IntArray
 from multitudes.validation import checked_count
 
@@ -49,14 +49,13 @@ def random_assignment(
     n_labels, n_clusters = current.shape
     like = checked_assignment(like, "like", n_labels=n_labels, n_clusters=n_clusters)
     rng = np.random.default_rng(checked_count(random_state, "random_state", at_least=0))
-    cap = n_labels
-    if max_cluster_size is not None:
-        cap = checked_cap(max_cluster_size, n_labels, n_clusters)
+    most = n_labels if max_cluster_size is None else max_cluster_size
+    caps = checked_caps(most, n_labels, n_clusters)
     copies = np.diff(like.indptr)
-    home = homes(sp.csr_array(current.shape, dtype=np.float32), current, cap)
+    home = homes(sp.csr_array(current.shape, dtype=np.float32), current, caps)
     taken = np.full((n_labels, int(copies.max(initial=1))), -1, np.int64)
     taken[:, 0] = home
-    room = cap - np.bincount(home, minlength=n_clusters)
+    room = caps - np.bincount(home, minlength=n_clusters)
     for copy in range(1, taken.shape[1]):
         _draw_copies(taken, copy, np.flatnonzero(copies > copy), room, rng)
     rows, columns = np.nonzero(taken >= 0)

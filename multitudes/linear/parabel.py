@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -15,6 +16,7 @@ from multitudes.linear.checkpoint import NOT_IN_RESULT, Checkpoint, fingerprint
 from multitudes.linear.explanation import Explanation
 from multitudes.linear.scoring import mean_of_logs, scoring
 from multitudes.linear.tasks import SolverConfig
+from multitudes.linear.update import checked_new_labels, checked_update
 from multitudes.linear.xr_linear import XRLinear
 from multitudes.scores.ensemble import CANDIDATES, average
 from multitudes.store import State
@@ -42,7 +44,7 @@ class Parabel(Estimator):
     weights : str
         'float16', 'float32' or 'int8': how weights are kept, in memory and on disk.
     checkpoint : path, optional
-        Keep finished levels and trees here while fitting, see `XRLinear`.
+        Keep finished levels and trees here, see `XRLinear`.
     random_state : int
         The trees take seed, seed + 1, ...
     n_jobs : int, optional
@@ -62,6 +64,7 @@ class Parabel(Estimator):
     """
 
     fitted_attribute = "trees_"
+    restricts_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -102,15 +105,17 @@ class Parabel(Estimator):
         if label_embeddings is None:
             label_embeddings = pifa(X, Y, n_jobs=self.n_jobs)
         checkpoint = self._checkpoint(X, Y, label_embeddings)
+        checkpoint.announce()
         trees = self.partitions()
         for number, tree in enumerate(trees):
             stage = f"trained-{number}"
             if not tree.take_over(checkpoint.stage(stage)):
+                tree.checkpoint = checkpoint.folder  # its levels go when the ensemble's stages go
                 tree.fit(X, Y, label_embeddings=label_embeddings)
                 checkpoint.keep(stage, tree)
+                tree.checkpoint = self.checkpoint
         self._set_learned(trees)
         self.note_feature_names(given)
-        checkpoint.clear()
         return self
 
     def predict(
@@ -149,23 +154,26 @@ class Parabel(Estimator):
         """Learn from further instances; see `XRLinear.partial_fit`."""
         if not hasattr(self, "trees_"):
             return self.fit(X, y)
-        X = self.known_features(X)
-        self._set_learned([tree.partial_fit(X, y) for tree in self.trees_])
+        X, Y = checked_update(self, X, y)
+        self._set_learned([copy(tree).fit_further(X, Y) for tree in self.trees_])
         return self
 
     def add_labels(self, X: Any, y: Sparse, *, label_features: Any = None) -> Self:
         """Add labels to every tree; see `XRLinear.add_labels`."""
         self.check_fitted()
-        X = self.known_features(X)
+        X, Y, label_features = checked_new_labels(self, X, y, label_features)
         self._set_learned(
-            [tree.add_labels(X, y, label_features=label_features) for tree in self.trees_]
+            [
+                copy(tree).fit_new_labels(X, Y, tree.leaves_for(X, Y, label_features))
+                for tree in self.trees_
+            ]
         )
         return self
 
     def remove_labels(self, labels: npt.ArrayLike) -> Self:
         """Drop labels from every tree; see `XRLinear.remove_labels`."""
         self.check_fitted()
-        self._set_learned([tree.remove_labels(labels) for tree in self.trees_])
+        self._set_learned([copy(tree).remove_labels(labels) for tree in self.trees_])
         return self
 
     def partitions(self) -> list[XRLinear]:

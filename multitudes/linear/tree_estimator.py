@@ -21,7 +21,15 @@ from multitudes.linear.scoring import checked_pairs, score_tree_pairs, scoring
 from multitudes.linear.search_index import SearchIndex, checked_merge
 from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.train_tree import NEGATIVES, TreeTask, train_tree
-from multitudes.linear.update import add_labels, refit_clusters, remove_labels
+from multitudes.linear.update import (
+    add_labels,
+    checked_new_labels,
+    checked_removal,
+    checked_update,
+    nearest_leaves,
+    refit_clusters,
+    remove_labels,
+)
 from multitudes.store import State
 from multitudes.types import Predictions, Sparse
 from multitudes.validation import (
@@ -34,6 +42,9 @@ from multitudes.validation import (
 )
 
 _NOT_SAVED = {*NOT_IN_RESULT, "tree"}
+
+EXACT_LEAVES = 256
+"""Leaves that are all searched for the labels that a prediction is restricted to."""
 
 
 class TreeEstimator(Estimator):
@@ -52,6 +63,7 @@ class TreeEstimator(Estimator):
     """
 
     fitted_attribute = "tree_"
+    restricts_labels: ClassVar[bool] = True
     kind: ClassVar[str]
     beam_width: int
     score_function: str
@@ -93,6 +105,7 @@ class TreeEstimator(Estimator):
         task = self._task(X, y, sample_weight, label_weight, hard_negatives)
         checkpoint = self._checkpoint(task, label_embeddings)
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
+            checkpoint.announce()
             tree = checkpoint.tree()
             if tree is None:
                 tree = self._make_tree(task.X, task.Y, label_embeddings)
@@ -100,7 +113,6 @@ class TreeEstimator(Estimator):
             levels = train_tree(task, tree, team, checkpoint)
         self._set_learned(tree, levels, task.X.shape[1])
         self.note_feature_names(X)
-        checkpoint.clear()
         return self
 
     def fit_matcher(self, X: Any, y: Sparse, *, label_embeddings: Any = None) -> Self:
@@ -166,7 +178,8 @@ class TreeEstimator(Estimator):
         threshold : float, optional
             Leave out labels whose score is lower.
         labels : array of label ids, optional
-            Only these may be predicted.
+            Only these may be predicted. If they live in at most `EXACT_LEAVES` leaves, all of these
+            are searched, whatever the beam, so that none of them is missed.
         merge : str
             How the scores of a label that lives in several leaves become one: 'mean' of the
             copies reached, 'max' or 'sum'. Without overlap it changes nothing.
@@ -175,14 +188,17 @@ class TreeEstimator(Estimator):
         top_k = checked_count(top_k, "top_k")
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
         X = self.known_features(X)
-        index = self._index
+        index, allowed = self._index, None
+        if labels is not None:
+            allowed = index.allow(labels)
+            width = max(width, min(index.n_leaves_of(labels), EXACT_LEAVES))
         found, scores = index.search(
             X,
             top_k=min(top_k, self.n_labels_),
             beam_width=min(width, self.tree_.n_leaves),
             scoring=scoring(self.score_function),
             n_jobs=self.n_jobs,
-            allowed=None if labels is None else index.allow(labels),
+            allowed=allowed,
             merge=checked_merge(merge),
         )
         return Predictions(found, scores, self.n_labels_).above(threshold)
@@ -222,12 +238,15 @@ class TreeEstimator(Estimator):
         """
         if not hasattr(self, "tree_"):
             return self.fit(X, y)
-        X = self.known_features(X)
-        Y = checked_labels(y, n_instances=X.shape[0], n_labels=self.n_labels_)
+        X, Y = checked_update(self, X, y)
+        return self.fit_further(X, Y)
+
+    def fit_further(self, X: Sparse, Y: Sparse, *, solver: SolverConfig | None = None) -> Self:
+        """Do what `partial_fit` does, of checked data, with another solver if one is given."""
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             levels = refit_clusters(
                 self.tree_, self.levels_, X, Y,
-                solver=self.solver, weights=self.weights,
+                solver=solver or self.solver, weights=self.weights,
                 random_state=self.random_state, team=team,
             )  # fmt: skip
         self._set_learned(self.tree_, levels, self.n_features_in_)
@@ -249,26 +268,29 @@ class TreeEstimator(Estimator):
             Features of each new label's text; they lead labels without instances to a leaf.
         """
         self.check_fitted()
-        X = self.known_features(X)
-        Y = checked_labels(y, n_instances=X.shape[0])
-        n_new = Y.shape[1] - self.n_labels_
-        if n_new < 1:
-            raise DataError(
-                f"Y has {Y.shape[1]:,} labels, of which the model already has {self.n_labels_:,}: "
-                "the new labels are the columns beyond"
+        X, Y, label_features = checked_new_labels(self, X, y, label_features)
+        return self.fit_new_labels(X, Y, self.leaves_for(X, Y, label_features))
+
+    def leaves_for(self, X: Sparse, Y: Sparse, label_features: Sparse | None) -> Sparse:
+        """Return where `add_labels` puts new labels, a CSR (n_new, n_leaves); of checked data."""
+        rule = scoring(self.score_function)
+        with ThreadTeam(self.n_jobs) as team:
+            return nearest_leaves(
+                self.tree_, self.levels_, X, Y, label_features, scoring=rule, team=team
             )
-        if label_features is not None:
-            label_features = self.known_features(label_features, name="label_features")
-            if label_features.shape[0] != n_new:
-                raise DataError(
-                    f"label_features must have a row for each of the {n_new:,} new labels, "
-                    f"got {label_features.shape[0]:,} rows"
-                )
+
+    def fit_new_labels(
+        self, X: Sparse, Y: Sparse, leaves: Sparse, *, solver: SolverConfig | None = None
+    ) -> Self:
+        """Add labels to given leaves, of checked data, with another solver if one is given.
+
+        `leaves` is a CSR (n_new, n_leaves), non-zero where a new label goes, one leaf or several.
+        """
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             tree, levels = add_labels(
-                self.tree_, self.levels_, X, Y, label_features,
-                solver=self.solver, weights=self.weights,
-                scoring=scoring(self.score_function), random_state=self.random_state, team=team,
+                self.tree_, self.levels_, X, Y, leaves,
+                solver=solver or self.solver, weights=self.weights,
+                random_state=self.random_state, team=team,
             )  # fmt: skip
         self._set_learned(tree, levels, self.n_features_in_)
         return self
@@ -276,10 +298,8 @@ class TreeEstimator(Estimator):
     def remove_labels(self, labels: npt.ArrayLike) -> Self:
         """Drop labels; the others keep their order and are renumbered from 0."""
         self.check_fitted()
-        dropped = {checked_label(label, self.n_labels_) for label in np.atleast_1d(labels).tolist()}
-        if len(dropped) == self.n_labels_:
-            raise DataError("all labels would be removed: a model needs at least one")
-        tree, levels = remove_labels(self.tree_, self.levels_, np.array(sorted(dropped), np.int64))
+        dropped = checked_removal(labels, self.n_labels_)
+        tree, levels = remove_labels(self.tree_, self.levels_, dropped)
         self._set_learned(tree, levels, self.n_features_in_)
         return self
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from multitudes.errors import DataError, UnknownFeaturesWarning
+from multitudes.estimator import Estimator
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.level_labels import Pattern, children_by_level, everywhere, pattern_of
@@ -18,10 +22,64 @@ from multitudes.linear.search_index import SearchIndex
 from multitudes.linear.tasks import SolverConfig, TrainingSet
 from multitudes.linear.train_level import LevelJob, run_jobs
 from multitudes.types import IntArray, Sparse
+from multitudes.validation import checked_label, checked_labels
 
 # Instances without a new label that a leaf's new labels are told apart from: popular leaves hold
 # tens of thousands, and a sample teaches nearly as much.
 MAX_NEGATIVES = 2000
+
+
+def checked_update(model: Estimator, X: Any, y: Any) -> tuple[Sparse, Sparse]:
+    """Return further instances of known labels, checked; warn of those without features."""
+    X = model.known_features(X)
+    Y = checked_labels(y, n_instances=X.shape[0], n_labels=model.n_labels_)
+    warn_of_empty_rows(X)
+    return X, Y
+
+
+def checked_new_labels(
+    model: Estimator, X: Any, y: Any, label_features: Any
+) -> tuple[Sparse, Sparse, Sparse | None]:
+    """Return instances of new labels and the features of these labels' texts, checked."""
+    X = model.known_features(X)
+    Y = checked_labels(y, n_instances=X.shape[0])
+    n_known = model.n_labels_
+    n_new = Y.shape[1] - n_known
+    if n_new < 1:
+        raise DataError(
+            f"y has {Y.shape[1]:,} labels, of which the model already has {n_known:,}: "
+            "the new labels are the columns beyond"
+        )
+    if label_features is not None:
+        label_features = model.known_features(label_features, name="label_features")
+        if label_features.shape[0] != n_new:
+            raise DataError(
+                f"label_features must have a row for each of the {n_new:,} new labels, "
+                f"got {label_features.shape[0]:,} rows"
+            )
+    warn_of_empty_rows(X)
+    return X, Y, label_features
+
+
+def checked_removal(labels: npt.ArrayLike, n_labels: int) -> IntArray:
+    """Return the labels to remove, ascending and each once; at least one must stay."""
+    dropped = {checked_label(label, n_labels) for label in np.atleast_1d(labels).tolist()}
+    if len(dropped) == n_labels:
+        raise DataError("all labels would be removed: a model needs at least one")
+    return np.array(sorted(dropped), np.int64)
+
+
+def warn_of_empty_rows(X: Sparse) -> None:
+    """Say how many instances of an update have no feature that the model knows."""
+    n_empty = int((np.diff(X.indptr) == 0).sum())
+    if n_empty:
+        warnings.warn(
+            f"{n_empty:,} of {X.shape[0]:,} instances have no known feature, so that next to "
+            "nothing is learned from them: words that no text had when the model was first "
+            "fitted stay unknown; to learn such words, fit again on all data",
+            UnknownFeaturesWarning,
+            stacklevel=4,  # the caller of partial_fit or add_labels
+        )
 
 
 def refit_clusters(
@@ -68,22 +126,23 @@ def add_labels(
     levels: Sequence[LevelWeights],
     X: Sparse,
     Y: Sparse,
-    label_features: Sparse | None,
+    leaves: Sparse,
     *,
     solver: SolverConfig,
     weights: str,
-    scoring: Scoring,
     random_state: int,
     team: ThreadTeam,
 ) -> tuple[LabelTree, list[LevelWeights]]:
-    """Put new labels into leaves and train their rankers alone; see `TreeEstimator.add_labels`."""
-    leaves = nearest_leaves(tree, levels, X, Y, label_features, scoring=scoring, team=team)
+    """Put new labels into leaves and train their rankers alone; see `TreeEstimator.add_labels`.
+
+    `leaves` is a CSR (n_new, n_leaves), non-zero where a new label goes.
+    """
     larger = grown_tree(tree, leaves)
     training = TrainingSet.of(X)
     patterns = children_by_level(pattern_of(Y), larger)
     carried = patterns[-1]
     members = patterns[-2] if larger.depth > 1 else everywhere(X.shape[0])
-    touched = np.unique(leaves)
+    touched = np.unique(leaves.indices).astype(np.int64)
     old_counts = np.diff(tree.offsets[-1])
     job = LevelJob(
         training,
@@ -135,53 +194,61 @@ def nearest_leaves(
     *,
     scoring: Scoring,
     team: ThreadTeam,
-) -> IntArray:
+) -> sp.csr_array[Any]:
     """Return the leaf of each new label: where the tree leads most of its instances, and its text.
 
-    A label with neither goes to the smallest leaf.
+    A label with neither goes to the smallest leaf. The result is a CSR (n_new, n_leaves) with one
+    entry per row.
     """
     n_new = Y.shape[1] - tree.n_labels
     if tree.depth == 1:
-        return np.zeros(n_new, np.int64)
+        return one_each(np.zeros(n_new, np.int64), 1)
     Y_new = sp.csc_array(Y[:, tree.n_labels :])
     carrying = np.unique(Y_new.indices)
     index = SearchIndex(tree, levels[:-1], X.shape[1])
 
-    def led_to(rows: Sparse) -> IntArray:
+    def led_to(rows: Sparse) -> sp.csr_array[Any]:
         found, _ = index.search(
             rows, top_k=1, beam_width=10, scoring=scoring, n_jobs=team.n_threads
         )
-        return found[:, 0].astype(np.int64)
+        return one_each(found[:, 0], tree.n_leaves)
 
     votes = sp.csr_array((n_new, tree.n_leaves), dtype=np.float32)
     if len(carrying):
-        leaf = led_to(X[carrying])
-        instance_leaf = sp.csr_array(
-            (np.ones(len(leaf), np.float32), leaf, np.arange(len(leaf) + 1)),
-            shape=(len(leaf), tree.n_leaves),
-        )
-        votes = sp.csr_array(Y_new[carrying].T @ instance_leaf)
+        votes = sp.csr_array(Y_new[carrying].T @ led_to(X[carrying]))
     if label_features is not None:
-        leaf = led_to(label_features)
-        votes = votes + sp.csr_array(
-            (np.full(n_new, 0.5, np.float32), leaf, np.arange(n_new + 1)), shape=votes.shape
-        )
+        votes = votes + 0.5 * led_to(label_features)
+    return one_each(largest_or_smallest_leaf(votes, tree), tree.n_leaves)
+
+
+def largest_or_smallest_leaf(votes: Sparse, tree: LabelTree) -> IntArray:
+    """Return the leaf with most votes for each label; the smallest leaf for one without votes."""
     smallest = int(np.argmin(np.diff(tree.offsets[-1])))
     best = np.asarray(votes.argmax(axis=1)).ravel()
     return np.where(np.diff(votes.indptr) > 0, best, smallest).astype(np.int64)
 
 
-def grown_tree(tree: LabelTree, leaves: IntArray) -> LabelTree:
-    """Return the tree with new labels, numbered after the old ones, at the end of their leaves."""
-    old_leaf = tree.parents(tree.depth - 1)
-    leaf = np.concatenate([old_leaf, leaves])
-    labels = np.concatenate([tree.slot_labels, tree.n_labels + np.arange(len(leaves))])
+def one_each(columns: npt.NDArray[Any], n_columns: int) -> sp.csr_array[Any]:
+    """Return a CSR of ones with one entry in each row."""
+    n = len(columns)
+    ones = np.ones(n, np.float32)
+    return sp.csr_array((ones, columns.astype(np.int64), np.arange(n + 1)), shape=(n, n_columns))
+
+
+def grown_tree(tree: LabelTree, leaves: Sparse) -> LabelTree:
+    """Return the tree with new labels, numbered after the old ones, at the end of their leaves.
+
+    `leaves` is a CSR (n_new, n_leaves), non-zero where a new label goes.
+    """
+    new = leaves.tocoo()
+    leaf = np.concatenate([tree.parents(tree.depth - 1), new.col])
+    labels = np.concatenate([tree.slot_labels, tree.n_labels + new.row])
     order = np.lexsort((labels, leaf))
     offsets = ends(np.bincount(leaf, minlength=tree.n_leaves))
     return LabelTree(
         (*tree.offsets[:-1], offsets),
         labels[order].astype(np.int32),
-        tree.n_labels + len(leaves),
+        tree.n_labels + leaves.shape[0],
     )
 
 

@@ -23,7 +23,8 @@ from multitudes.metrics.inputs import (
 )
 from multitudes.metrics.macro import LabelCounts
 from multitudes.metrics.matches import Values, find_matches
-from multitudes.metrics.terms import Term, ratio
+from multitudes.metrics.names import by_id
+from multitudes.metrics.terms import Term, ratio, total
 from multitudes.types import Predictions, Sparse
 
 Average = Literal["micro", "macro", "weighted", "example"]
@@ -66,12 +67,12 @@ def set_scores(
 
     Parameters
     ----------
-    predictions : Predictions, 0/1 matrix, or lists of labels
+    predictions : Predictions, 0/1 matrix, or lists of labels, names or ids
         Every label of a row is predicted; of a matrix, every value other than 0.
     truth : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of labels
     average : "micro", "macro", "weighted" or "example"
-        Over all (instance, label) pairs; over labels; over labels weighted by how often each is
-        true; over instances.
+        Over all (instance, label) pairs; over the labels that occur in the truth or in the
+        predictions; over labels weighted by how often each is true; over instances.
     zero_division : float
         What a label or instance counts whose denominator is 0, e.g. the recall of an instance
         without true labels.
@@ -94,6 +95,7 @@ def match_sets(
     predictions: PredictionsLike, truth: TruthLike, *, skip_empty: bool = False
 ) -> SetMatches:
     """Intersect each instance's predicted labels with its true ones."""
+    predictions, truth = by_id(predictions, truth)
     n_labels = label_space(predictions, truth)
     T = truth_matrix(truth, n_labels=n_labels)
     P = _predicted_sets(predictions, n_labels)
@@ -136,13 +138,13 @@ def set_label_values(matches: SetMatches, *, zero_division: float = 0.0) -> dict
     """Return the macro and weighted metrics, which are means over labels."""
     counts = matches.per_label
     values: dict[str, float] = {}
-    for average, weights in (("macro", np.ones(len(counts.true))), ("weighted", counts.true)):
+    for average, weights in (("macro", counts.occurring()), ("weighted", counts.true)):
         for name, per_label in (
             ("P", counts.precision(empty=zero_division)),
             ("R", counts.recall(empty=zero_division)),
             ("F1", counts.f1(empty=zero_division)),
         ):
-            mean = ratio(weights @ per_label, weights.sum(), empty=zero_division)
+            mean = ratio(total(weights * per_label), weights.sum(), empty=zero_division)
             values[f"{average}-{name}"] = float(mean)
     return values
 

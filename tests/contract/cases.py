@@ -108,7 +108,9 @@ def feature_cases() -> dict[str, Case]:
             lambda: Parabel(n_trees=2, **TREE), features, plain_fit, UPDATES | SCORES | PARTITIONS
         ),
         "OneVsAll": Case(OneVsAll, features, plain_fit, UPDATES | SCORES),
-        "Disentangled": Case(lambda: Disentangled(XRLinear(**TREE)), features, plain_fit, SCORES),
+        "Disentangled": Case(
+            lambda: Disentangled(XRLinear(**TREE)), features, plain_fit, UPDATES | SCORES
+        ),
     }
 
 

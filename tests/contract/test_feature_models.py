@@ -111,7 +111,7 @@ def test_the_same_seed_gives_the_same_model_whatever_the_threads(name, model, da
 def test_a_failed_fit_leaves_no_half_learned_model(name, data):
     X, Y = data
     broken = made(name)
-    with pytest.raises(DataError, match="X has 150 rows and Y has 149"):
+    with pytest.raises(DataError, match="X has 150 rows and y has 149"):
         broken.fit(X, Y[:-1])
     with pytest.raises(NotFittedError):
         broken.predict(X)

@@ -125,6 +125,27 @@ def test_comes_close_to_the_optimum_of_large_and_of_fractional_counts():
         assert value(counts, found) >= 0.99 * best
 
 
+def test_each_cluster_may_have_a_cap_of_its_own():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        counts = sparse(rng.integers(0, 20, (30, 5)))
+        caps = rng.permutation([0, 4, 9, 15, 20])
+        current = partition(rng.choice(5, 30, p=caps / caps.sum()), 5)
+        found = assign(counts, current, overlap=2, max_cluster_size=caps)
+        assert (found.toarray().sum(axis=0) <= caps).all()
+        assert set(found.toarray().sum(axis=1)) <= {1, 2}
+        free = assign(counts, current, overlap=2, max_cluster_size=np.full(5, 12))
+        assert (free != assign(counts, current, overlap=2, max_cluster_size=12)).nnz == 0
+
+
+@pytest.mark.parametrize("caps", [[5, 5], [1.5, 2, 3], [-1, 5, 5]])
+def test_caps_are_one_whole_number_for_each_cluster(caps):
+    with pytest.raises(ConfigError, match="or one for each of the 3 clusters"):
+        assign(sp.csr_array((4, 3)), CURRENT, max_cluster_size=caps)
+    with pytest.raises(ConfigError, match="room for 3 labels in 3 clusters, but there are 4"):
+        assign(sp.csr_array((4, 3)), CURRENT, max_cluster_size=[1, 1, 1])
+
+
 def test_labels_without_counts_stay_and_are_not_displaced():
     counts = sparse([[0, 0], [0, 0], [9, 0], [9, 1]])
     current = partition([0, 0, 1, 1], 2)
@@ -160,7 +181,7 @@ def test_clusters_larger_than_the_cap_give_labels_to_the_nearest_with_room():
 
 def test_labels_without_counts_are_the_last_to_leave_a_cluster_that_is_too_large():
     counts = sparse([[0, 0, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0]])
-    home = capped_module.homes(counts, partition([1, 1, 1, 1], 3), 2)
+    home = capped_module.homes(counts, partition([1, 1, 1, 1], 3), np.full(3, 2))
     assert home.tolist() == [1, 0, 1, 0]
 
 

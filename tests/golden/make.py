@@ -133,7 +133,7 @@ RECIPES: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "tagger-label-thresholds": (lambda: tagger("parabel", sets="label-thresholds"), QUESTIONS),
     "tagger-features": (
-        lambda: Tagger(XRLinear()).fit_dataset(Dataset(Y=Y, label_names=NAMES, X=X)), X[:3]
+        lambda: Tagger(XRLinear()).fit(Dataset(Y=Y, label_names=NAMES, X=X)), X[:3]
     ),
     "xr-linear": (lambda: XRLinear(branching=2, max_leaf_size=2).fit(X, Y), X[:3]),
     "parabel": (lambda: Parabel(n_trees=2, max_leaf_size=2).fit(X, Y), X[:3]),

@@ -42,8 +42,9 @@ class BackboneConfig(Config):
 
     name: str = setting(
         "minilm",
-        'A sentence-transformers or transformers encoder by name or folder; "minilm" for the one '
-        'in a Python package; "scratch" for a small one trained from nothing.',
+        'A sentence-transformers or transformers encoder by name or folder; "minilm" (English, '
+        'installed with the extra), "multilingual" (50 languages, from the hub), "scratch" for a '
+        "small one trained from nothing.",
     )
     max_length: int = setting(32, "Tokens kept of an instance's text.", at_least=3)
     label_max_length: int = setting(32, "Tokens kept of a label's text.", at_least=3)

@@ -1,0 +1,68 @@
+"""Small data, and a model, for the code of the pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from multitudes import Dataset, Tagger, XRLinear
+from multitudes.data import make_catalogue, split, write_dataset
+from multitudes.features import TfidfFeatures
+from multitudes.groups import merge_labels, random_groups
+
+
+@pytest.fixture(scope="session")
+def parts() -> dict[str, Dataset]:
+    """Data of a small shop, in three parts."""
+    rest, test = split(make_catalogue(1500, n_labels=120, random_state=3).dataset, test_size=300)
+    train, validation = split(rest, test_size=300)
+    return {"train": train, "validation": validation, "test": test}
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory, parts: dict[str, Dataset]) -> Path:
+    """A folder with that data in files, and a calibrated model of it in `models/`."""
+    folder = tmp_path_factory.mktemp("shop")
+    for name, dataset in parts.items():
+        write_dataset(dataset, folder / f"{name}.jsonl")
+    write_dataset(parts["train"], folder / "my.csv")
+    tagger = Tagger("xr-linear", n_jobs=1).fit(parts["train"])
+    tagger.calibrate(parts["validation"]).save(folder / "models" / "model")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def givens(parts: dict[str, Dataset]) -> dict[str, object]:
+    """Names that pages use without saying where they come from: data as the page speaks of it."""
+    train, test = parts["train"], parts["test"]
+    features = TfidfFeatures(n_jobs=1)
+    assert train.texts is not None
+    assert test.texts is not None
+    X = features.fit_transform(train.texts)
+    X_test = features.transform(test.texts)
+    groups = random_groups(len(train), 4, random_state=0)
+    model = XRLinear(n_jobs=1).fit(X, train.Y)
+    found = model.predict(X_test, top_k=10)
+    return {
+        **parts,
+        "texts": list(train.texts),
+        "labels": [train.labels_of(i) for i in range(len(train))],
+        "test_texts": list(test.texts),
+        "test_labels": [test.labels_of(i) for i in range(len(test))],
+        "X": X,
+        "Y": train.Y,
+        "Y_train": train.Y,
+        "X_test": X_test,
+        "Y_test": test.Y,
+        "X_val": features.transform(parts["validation"].texts),
+        "Y_val": parts["validation"].Y,
+        "feature_names": features.feature_names,
+        "groups": groups,
+        "group_labels": merge_labels(train.Y, groups),
+        "test_groups": random_groups(len(test), 4, random_state=0),
+        "model": model,
+        "predictions": found,
+        "a": found,
+        "b": model.predict(X_test, top_k=10, beam_width=1),
+    }
