@@ -16,7 +16,7 @@ from .make_fixtures import FIXTURES, KEPT
 from .test_fixtures import inputs_of
 
 SOURCES = {group: FIXTURES / group / cases[0] / "model" for group, cases in KEPT.items()}
-FLIPS = 60
+FLIPS = 12
 
 
 @pytest.fixture(params=SOURCES)

@@ -9,12 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitudes.kernels.scores import (
-    average_lists,
-    best_sizes,
-    cut_labels,
-    keep_best_of_leaves,
-)
+from multitudes.kernels.scores import average_lists, best_sizes, cut_labels
 from tests.kernels.twins import sets, trees
 
 CHANCES = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.floats(0.001, 0.999))
@@ -184,18 +179,3 @@ def test_no_pairs_no_cuts():
         np.ones(2, np.int64), 0.5, cuts, np.zeros(2, np.int64), np.zeros(2, np.int64), cuts.copy(),
     )  # fmt: skip
     assert sizes_of([]) == ([], [])
-
-
-@pytest.mark.parametrize("n_kept", [1, 2, 7])
-@pytest.mark.parametrize("n_leaves", [1, 4])
-def test_labels_beyond_the_best_of_their_leaf_are_dropped(n_kept, n_leaves):
-    rng = np.random.default_rng(n_kept)
-    labels, _ = random_lists(rng, 30, 1, 9, 12, np.ones(1))
-    leaf = rng.integers(0, n_leaves, 12).astype(np.int32)
-    expected = trees.keep_best_of_leaves(labels, leaf, n_kept)
-    counts = np.zeros(n_leaves, np.int32)
-    keep_best_of_leaves(labels, leaf, n_kept, counts)
-    assert labels.tolist() == expected
-    assert not counts.any()
-    nothing = np.empty((0, 9), np.int32)
-    keep_best_of_leaves(nothing, leaf, n_kept, counts)

@@ -284,16 +284,3 @@ def average_lists(labels: Array, scores: Array, n_models: int, top_k: int) -> li
         means = [(float(np.float32(t / np.float32(n_models))), label) for label, t in total.items()]
         ranked.append(best(means, top_k))
     return ranked
-
-
-def keep_best_of_leaves(labels: Array, leaf: Array, n_kept: int) -> list[list[int]]:
-    """Of each row, its labels, -1 in place of those beyond the first `n_kept` of a leaf."""
-    rows = []
-    for row in labels.tolist():
-        before = [[other for other in row[:j] if leaf[other] == leaf[label] and other >= 0]
-                  for j, label in enumerate(row)]  # fmt: skip
-        rows.append([
-            label if label >= 0 and len(own) < n_kept else -1
-            for label, own in zip(row, before, strict=True)
-        ])  # fmt: skip
-    return rows
