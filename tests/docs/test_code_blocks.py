@@ -44,8 +44,12 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capfd, shop, give
     shell = Shell(capfd.readouterr)
     names = dict(givens)
     for block in blocks_of(page):
-        if block.directive == "with model" and not Path("model").exists():
-            shutil.copytree(shop / "models" / "model", "model")
+        for name in block.needs:
+            copied = shop / "models" / name
+            if copied.is_dir() and not Path(name).exists():
+                shutil.copytree(copied, name)
+            elif copied.is_file():
+                shutil.copy(copied, name)
         if block.is_run:
             run(block, shell, names, page)
 
@@ -86,7 +90,7 @@ def test_blocks_are_found_and_of_known_languages(page):
     assert len(blocks_of(page)) == fences(page)
     for block in blocks_of(page):
         assert block.language in (*RUN, *SHOWN), f"line {block.line}"
-        known = block.directive is None or block.directive == "with model" or block.is_skipped
+        known = block.directive is None or block.needs or block.is_skipped
         assert known, f"line {block.line}: what does {block.directive!r} mean?"
         if block.language == "json":
             assert_json(block.code)
