@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
 from pathlib import Path
 
 import pytest
+import scipy.sparse as sp
 
 from multitudes import Dataset, Tagger, XRLinear
 from multitudes.data import make_catalogue, split, write_dataset
@@ -27,9 +29,24 @@ def shop(tmp_path_factory: pytest.TempPathFactory, parts: dict[str, Dataset]) ->
     for name, dataset in parts.items():
         write_dataset(dataset, folder / f"{name}.jsonl")
     write_dataset(parts["train"], folder / "my.csv")
-    tagger = Tagger("xr-linear", n_jobs=1).fit_dataset(parts["train"])
+    write_dataset(parts["test"], folder / "test.csv")
+    write_dataset(parts["validation"], folder / "new.csv")
+    write_packages(parts["train"], folder / "Packages.xz")
+    tagger = Tagger("xr-linear", n_jobs=1).fit(parts["train"])
     tagger.calibrate(parts["validation"]).save(folder / "models" / "model")
     return folder
+
+
+def write_packages(dataset: Dataset, path: Path) -> None:
+    """Data in the format of Debian's lists of packages."""
+    assert dataset.texts is not None
+    with lzma.open(path, "wt", encoding="utf-8") as file:
+        for i, text in enumerate(dataset.texts):
+            tags = [label.replace(", ", " ") for label in dataset.labels_of(i)]
+            lines = [f"Package: package-{i}", f"Source: source-{i // 2}", f"Description: {text}"]
+            if tags:
+                lines.append(f"Tag: {tags[0]}" + "".join(f",\n {tag}" for tag in tags[1:]))
+            file.write("\n".join(lines) + "\n\n")
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +75,9 @@ def givens(parts: dict[str, Dataset]) -> dict[str, object]:
         "X_val": features.transform(parts["validation"].texts),
         "Y_val": parts["validation"].Y,
         "feature_names": features.feature_names,
+        "X_new": X_test,
+        "Y_new": test.Y,
+        "Y_more": sp.hstack([test.Y, test.Y[:, :2]], format="csr"),
         "groups": groups,
         "group_labels": merge_labels(train.Y, groups),
         "test_groups": random_groups(len(test), 4, random_state=0),
