@@ -32,6 +32,9 @@ def _read_settings(incomplete: str) -> list[tuple[str, str]]:
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace a model that is in the folder already.")
+]
 Threads = Annotated[
     int | None, typer.Option("--threads", "-t", min=1, help="Threads; all cores by default.")
 ]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import typer
 
 from multitudes.cli import options
+from multitudes.cli.wrapping import terminal_width, wrapped
 from multitudes.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -136,4 +137,4 @@ def local_target(path: Path) -> Iterator[Path]:
 
 def remark(text: str) -> None:
     """Say something to the person, beside the output."""
-    typer.secho(text, err=True, dim=True)
+    typer.secho(wrapped(text, terminal_width(sys.stderr)), err=True, dim=True)

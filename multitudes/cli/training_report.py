@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class Trained(NamedTuple):
-    """What came of a training."""
+    """What came of a training; `held_out` is None where the model was trained on it after all."""
 
     tagger: Tagger
     dataset: Dataset
+    held_out: Dataset | None
     folder: Path
     seconds: float
     reports: dict[str, Report]
@@ -63,5 +64,7 @@ def show(trained: Trained, *, quiet: bool) -> None:
             remark(str(tagger.calibration_report()))
         remark(f"trained in {trained.seconds:.1f} s, saved to {trained.folder}")
     for name, report in trained.reports.items():
-        typer.echo(f"{name}:")
+        was_refitted = name == "validation" and trained.held_out is None
+        of_which = " (of the model before it was trained on all data)" if was_refitted else ""
+        typer.echo(f"{name}{of_which}:")
         show_report(report)

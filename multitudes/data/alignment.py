@@ -56,13 +56,26 @@ class Aligned:
     ) -> Aligned:
         """Count the labels of the truth that are not among `known`, and leave them out if asked to.
 
-        A label that was predicted is known, whatever `known` says. `known_by` says whose labels
-        these are.
+        Parameters
+        ----------
+        known : iterable of str
+            The labels of the models that made the predictions.
+        leave_out : bool
+        known_by : str
+            Whose labels these are: "the model" or "the training data".
         """
-        names = set(known)
-        is_known = np.array([name in names for name in self.truth.label_names or ()], np.bool_)
+        names, space = set(known), self.truth.label_names or ()
+        is_known = np.array([name in names for name in space], np.bool_)
         for predictions in self.predictions:
-            is_known[predictions.labels[predictions.labels >= 0]] = True
+            predicted = predictions.labels[predictions.labels >= 0]
+            strange = predicted[~is_known[predicted]]
+            if leave_out and len(strange):
+                raise DataError(
+                    f"the predictions hold the label {space[strange[0]]!r}, which {known_by} does "
+                    "not know: unknown labels can be left out only by the labels of the model, or "
+                    "of the training data, that the predictions come from"
+                )
+            is_known[strange] = True
         Y, unknown = split_unknown(self.truth.Y, is_known, leave_out=leave_out, known_by=known_by)
         return dataclasses.replace(self, truth=self.truth.with_labels(Y), unknown=unknown)
 

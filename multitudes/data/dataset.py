@@ -54,6 +54,8 @@ class Dataset:
         The user's names of the labels; defaults to the ids as strings.
     label_texts : sequence of str, optional
         A description of each label.
+    label_titles : sequence of str, optional
+        What each label is called by people, if its name is e.g. a URI.
     uids : sequence of str, optional
         The user's own instance ids.
     groups : CSR (n_instances, n_groups), optional
@@ -75,6 +77,7 @@ class Dataset:
     X: sp.csr_array[Any] | None = None
     label_names: Sequence[str] | None = None
     label_texts: Sequence[str] | None = None
+    label_titles: Sequence[str] | None = None
     uids: Sequence[str] | None = None
     groups: sp.csr_array[Any] | None = None
     group_labels: sp.csr_array[Any] | None = None
@@ -93,6 +96,7 @@ class Dataset:
             "uids",
             "label_names",
             "label_texts",
+            "label_titles",
             "group_names",
             "feature_names",
         ):
@@ -110,6 +114,7 @@ class Dataset:
         check_length("uids", self.uids, n, "instance")
         check_length("label_names", self.label_names, n_labels, "label")
         check_length("label_texts", self.label_texts, n_labels, "label")
+        check_length("label_titles", self.label_titles, n_labels, "label")
         check_shape("X", self.X, 0, n, "row per instance")
         check_shape("groups", self.groups, 0, n, "row per instance")
         if self.X is not None:

@@ -28,10 +28,13 @@ class LabelSpace:
         One unique name per label.
     texts : sequence of str, optional
         A description of each label.
+    titles : sequence of str, optional
+        What each label is called by people, if its name is e.g. a URI.
     """
 
     names: Sequence[str]
     texts: Sequence[str] | None = None
+    titles: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -43,11 +46,14 @@ class LabelSpace:
                 f"label names must be unique, got {name!r} for labels {place} and "
                 f"{self.index[name]}"
             )
-        if self.texts is not None:
-            object.__setattr__(self, "texts", tuple(self.texts))
-            if len(self.texts) != len(self.names):
+        for what in ("texts", "titles"):
+            values = getattr(self, what)
+            if values is None:
+                continue
+            object.__setattr__(self, what, tuple(values))
+            if len(values) != len(self.names):
                 raise DataError(
-                    f"label texts must be one per label ({len(self.names)}), got {len(self.texts)}"
+                    f"label {what} must be one per label ({len(self.names)}), got {len(values)}"
                 )
 
     @classmethod
@@ -56,7 +62,7 @@ class LabelSpace:
         names = dataset.label_names
         if names is None:
             names = [str(label) for label in range(dataset.n_labels)]
-        return cls(names, dataset.label_texts)
+        return cls(names, dataset.label_texts, dataset.label_titles)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -96,6 +102,7 @@ def relabel(dataset: Dataset, space: LabelSpace, *, unknown_labels: str = "drop"
         else _move_columns(dataset.group_labels, target, len(space)),
         label_names=space.names,
         label_texts=space.texts,
+        label_titles=space.titles,
         filter_pairs=pairs,
         report=report,
     )

@@ -63,9 +63,9 @@ def write_dataset(
 def left_behind(
     dataset: Dataset, path: str | Path, *, format: str | None = None, options: WriteOptions
 ) -> list[str]:
-    """Return a sentence for each part of a Dataset's groups that `write_dataset` leaves out."""
+    """Return a sentence for each part of a Dataset that `write_dataset` leaves out or changes."""
     known = _format_of(Path(path), dataset) if format is None else find_format(format)
-    sentences = []
+    sentences = [] if known.loses is None else known.loses(dataset, options)
     loses_groups = not known.holds_groups and options.instance_groups is None
     if dataset.groups is not None and loses_groups:
         sentences.append("the groups of instances are not written: set instance_groups to a file")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -64,6 +64,7 @@ class Parabel(Estimator):
     """
 
     fitted_attribute = "trees_"
+    restricts_labels: ClassVar[bool] = True
 
     def __init__(
         self,

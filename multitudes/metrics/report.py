@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from multitudes import views
 from multitudes.errors import DataError
 from multitudes.metrics.at_k import at_k_terms
 from multitudes.metrics.bootstrap import Resampling, intervals
@@ -83,6 +84,15 @@ class Report:
     def table(self) -> str:
         """Return the metrics in percent as text, a line each and a column for each k."""
         return "\n".join([aligned(self.rows()), *wrapped(self.remarks())])
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        header, *rows = self.rows()
+        size = f"{self.n_instances:,} instances, {self.n_labels:,} labels; in percent"
+        lines = [views.paragraph(views.muted(note)) for note in (size, *self.notes)]
+        return "".join([views.table(header, rows), *lines])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -15,7 +15,10 @@ from multitudes.models import model_spec
 from multitudes.tagger.devices import set_device
 from multitudes.tagger.presets import (
     AUTO,
+    AUTO_OVERLAP,
     AUTOMATIC,
+    OVERLAP,
+    Choice,
     asks_for_overlap,
     choose,
     default_features,
@@ -91,7 +94,8 @@ def check_spec(spec: TaggerSpec) -> None:
     if isinstance(spec.model, str):
         names = AUTOMATIC if spec.model == AUTO else (spec.model,)
         models = [full_model(model_spec(name)) for name in names]
-        make_model(names[0], spec.settings)
+        automatic = {OVERLAP: AUTO_OVERLAP} if spec.model == AUTO else {}
+        make_model(names[0], {**automatic, **spec.settings})
     features = [TfidfFeatures(), PassThrough()]
     if reads_texts(models[0]) or spec.features is not None:
         features = [_given_features(spec, models[0])]
@@ -108,9 +112,10 @@ def assemble(spec: TaggerSpec, dataset: Dataset, *, from_groups: bool) -> Assemb
     of_groups = {n: value for n, value in spec.settings.items() if n.startswith(GROUPS_PREFIX)}
     settings = {n: value for n, value in spec.settings.items() if n not in of_groups}
     if isinstance(spec.model, str):
-        name, choice = _chosen(spec, dataset)
-        model, settings = make_model(name, settings)
-        defaults = default_features(model_spec(name))
+        chosen = _chosen(spec, dataset)
+        choice = chosen.reason
+        model, settings = make_model(chosen.model, _with_overlap(settings, chosen, spec.model))
+        defaults = default_features(model_spec(chosen.model))
     else:
         if not isinstance(spec.model, Model):
             raise ConfigError(
@@ -134,13 +139,31 @@ def assemble(spec: TaggerSpec, dataset: Dataset, *, from_groups: bool) -> Assemb
     return Assembled(whole, features, f"{choice}; learned from groups" if from_groups else choice)
 
 
-def _chosen(spec: TaggerSpec, dataset: Dataset) -> tuple[str, str]:
-    """Return the name of the model, and why it is this one."""
+def _chosen(spec: TaggerSpec, dataset: Dataset) -> Choice:
+    """Return the model by name, with its overlap, and why it is this one."""
+    overlap: int = spec.settings.get(OVERLAP, 0)
     if spec.model != AUTO:
-        return spec.model, f"{spec.model}, as asked for"
+        return Choice(spec.model, overlap or 1, f"{spec.model}, as asked for")
     if asks_for_overlap(spec.settings):
-        return "xr-linear", "xr-linear, because labels can share leaves only in a tree"
-    return choose(len(dataset), dataset.n_labels)
+        return Choice(
+            "xr-linear", overlap, "xr-linear, because labels can share leaves only in a tree"
+        )
+    chosen = choose(len(dataset), dataset.n_labels, overlap=overlap or None)
+    leaf_size = spec.settings.get("max_leaf_size", 0)
+    if chosen.overlap > 1 and isinstance(leaf_size, int) and leaf_size >= dataset.n_labels:
+        plain = choose(len(dataset), dataset.n_labels, overlap=1).reason
+        return Choice(
+            chosen.model, 1, f"{plain}; without overlap, because one leaf holds all labels"
+        )
+    return chosen
+
+
+def _with_overlap(settings: Mapping[str, Any], chosen: Choice, asked: str) -> dict[str, Any]:
+    """Return the settings of the chosen model; what "auto" has chosen says its overlap."""
+    if asked != AUTO:
+        return dict(settings)
+    others = {name: value for name, value in settings.items() if name != OVERLAP}
+    return others | {OVERLAP: chosen.overlap} if chosen.overlap > 1 else others
 
 
 def _features(spec: TaggerSpec, model: Any, dataset: Dataset, defaults: Any) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitudes import progress
+from multitudes import progress, views
 from multitudes.data import Dataset
 from multitudes.disentangle import ambiguous
 from multitudes.errors import DataError
@@ -16,9 +17,17 @@ from multitudes.metrics import Report
 from multitudes.scores.calibrated import Calibrated, CalibrationReport
 from multitudes.tagger import inputs
 from multitudes.tagger.evaluation import evaluate_dataset
-from multitudes.tagger.explanations import checked_explaining, checked_overlapping
+from multitudes.tagger.explanations import (
+    WITHOUT_WORDS,
+    are_words,
+    checked_explaining,
+    checked_overlapping,
+    has_words,
+)
 from multitudes.tagger.group_report import GroupReport
-from multitudes.tagger.prediction import BATCH, Kind, Predictor, Tag, count, named_tags
+from multitudes.tagger.prediction import BATCH, Kind, Predictor, count
+from multitudes.tagger.summary import tagger_view
+from multitudes.tagger.tags import TagLists, named_tags
 from multitudes.types import Predictions
 
 if TYPE_CHECKING:
@@ -44,9 +53,7 @@ class FittedTagger(Estimator):
     calibrated_: Calibrated | None
     verbose: bool
 
-    def predict(
-        self, texts: Any, *, top_k: int = 5, threshold: float | None = None
-    ) -> list[list[Tag]]:
+    def predict(self, texts: Any, *, top_k: int = 5, threshold: float | None = None) -> TagLists:
         """Return the best labels of each text by name, best first.
 
         Parameters
@@ -62,7 +69,7 @@ class FittedTagger(Estimator):
 
     def predict_proba(
         self, texts: Any, *, top_k: int = 5, threshold: float | None = None
-    ) -> list[list[Tag]]:
+    ) -> TagLists:
         """Return the best labels of each text with their probabilities, best first.
 
         Needs `calibrate`. The order is that of `predict`, and so are the parameters; `threshold`
@@ -70,7 +77,7 @@ class FittedTagger(Estimator):
         """
         return self._predict_kind(texts, "probabilities", top_k=top_k, threshold=threshold)
 
-    def predict_sets(self, texts: Any) -> list[list[Tag]]:
+    def predict_sets(self, texts: Any) -> TagLists:
         """Return the labels each text should get, as many as are right, with their probabilities.
 
         A model that generates sets decides itself, unless `calibrate` was asked for a rule; any
@@ -162,7 +169,10 @@ class FittedTagger(Estimator):
         given = self._checked_inputs([text] if self.takes_texts_ else text)
         explanation: Explanation | PrototypeExplanation
         if self.features_ is None:
-            explanation = model.explain(given[0], label_id).named(label, self.examples_)
+            found = model.explain(given[0], label_id)
+            if not has_words(given[0]):
+                found = dataclasses.replace(found, note=WITHOUT_WORDS)
+            explanation = found.named(label, self.examples_)
         else:
             found = model.explain(self.features_.transform(given), label_id)
             explanation = found.named(label, self._feature_names())
@@ -176,13 +186,45 @@ class FittedTagger(Estimator):
         self.check_fitted()
         senses = checked_overlapping(self.model_).senses(inputs.label_id(label, self.classes_))
         names = self._feature_names()
-        return [sense.named(self.classes_, names, self.examples_) for sense in senses]
+        named = (sense.named(self.classes_, names, self.examples_) for sense in senses)
+        return views.Listing(named)
 
     def ambiguous_labels(self, *, top_k: int = 20) -> list[Ambiguity]:
         """Return the labels whose senses are farthest apart; for a tagger with overlap."""
         self.check_fitted()
         found = ambiguous(checked_overlapping(self.model_))[:top_k]
-        return [row._replace(label=self.classes_[int(row.label)]) for row in found]
+        return views.Listing(row._replace(label=self.classes_[int(row.label)]) for row in found)
+
+    def unreadable(self, texts: Any) -> list[int]:
+        """Return the rows of texts in which the model finds nothing that it knows.
+
+        Empty ones, and over words those of unknown words alone: each gets the same labels, those
+        that biases favor.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Or X, for a tagger fitted on features.
+        """
+        predictor, given = self._predictor(), self._checked_inputs(texts)
+        if not are_words(self.features_):
+            return [row for row, text in enumerate(given) if not has_words(text)]
+        rows: list[int] = []
+        for start in range(0, count(given), BATCH):
+            X = predictor.transform(given[start : start + BATCH])
+            rows += (start + np.flatnonzero(np.diff(X.indptr) == 0)).tolist()
+        return rows
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return what notebooks show, a summary once it is fitted; before, scikit-learn's view."""
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if self.__sklearn_is_fitted__():
+            shown["text/html"] = tagger_view(self)
+        return shown
+
+    def _repr_html_inner(self) -> str:
+        """Return what `_repr_html_` of scikit-learn does."""
+        return self._repr_mimebundle_()["text/html"]
 
     def _predictor(self) -> Predictor:
         self.check_fitted()
@@ -190,9 +232,9 @@ class FittedTagger(Estimator):
 
     def _predict_kind(
         self, texts: Any, kind: Kind, *, top_k: int | None = None, threshold: float | None = None
-    ) -> list[list[Tag]]:
+    ) -> TagLists:
         predictor, given = self._predictor(), self._checked_inputs(texts)
-        tags: list[list[Tag]] = []
+        tags = TagLists()
         with progress.shown(self.verbose and count(given) > BATCH):
             for _, found in predictor.blocks(given, kind, top_k=top_k):
                 tags += named_tags(found.above(threshold), self.classes_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError, suggestion
@@ -18,25 +18,57 @@ AUTOMATIC = ("xr-linear", "one-vs-all")
 # Up to here one ranker per label trains in seconds, and no tree can lose a label on the way down.
 ONE_VS_ALL_MAX_LABELS = 1_000
 ONE_VS_ALL_MAX_PAIRS = 20_000_000  # instances times labels
+# Beyond, trees have so many leaves that instances miss some, and a second leaf pays.
+AUTO_OVERLAP = 2
 
 OVERLAP = "overlap"
 ENCODER = "encoder"
 FEATURES = {"tfidf": TfidfFeatures, "hashing": HashingFeatures}
 
 
-def choose(n_instances: int, n_labels: int) -> tuple[str, str]:
-    """Return what "auto" means for data of this size: a model's name, and the reason."""
+class Choice(NamedTuple):
+    """What "auto" takes for some data.
+
+    Parameters
+    ----------
+    model : str
+        A model's name.
+    overlap : int
+        Leaves of a label at most; 1 for a model without leaves, or where labels share none.
+    reason : str
+        Model and overlap, and why.
+    """
+
+    model: str
+    overlap: int
+    reason: str
+
+
+def choose(n_instances: int, n_labels: int, *, overlap: int | None = None) -> Choice:
+    """Return what "auto" means for data of this size.
+
+    Parameters
+    ----------
+    n_instances, n_labels : int
+    overlap : int, optional
+        1 if labels shall not share leaves; by default they do where that pays.
+    """
     size = f"{_counted(n_labels, 'label')} and {_counted(n_instances, 'instance')}"
     small = n_labels <= ONE_VS_ALL_MAX_LABELS
     if small and n_instances * n_labels <= ONE_VS_ALL_MAX_PAIRS:
-        return "one-vs-all", (
+        reason = (
             f"one-vs-all, because {size} are few enough to score every label of a text: "
             "none can be lost on the way down a tree"
         )
-    return "xr-linear", (
-        f"xr-linear, because one ranker per label over {size} would be slow: "
+        return Choice("one-vs-all", 1, reason)
+    why = (
+        f"because one ranker per label over {size} would be slow: "
         "a label tree reaches the same labels in far fewer steps"
     )
+    if small or overlap == 1:
+        return Choice("xr-linear", 1, f"xr-linear, {why}")
+    reason = f"xr-linear with overlap {AUTO_OVERLAP}, {why}, and finds more with two leaves a label"
+    return Choice("xr-linear", AUTO_OVERLAP, reason)
 
 
 def _counted(count: int, what: str) -> str:

@@ -18,7 +18,7 @@ from multitudes.linear.checkpoint import clear_used
 from multitudes.tagger.group_report import GroupReport
 from multitudes.tagger.inputs import texts_of_labels
 from multitudes.tagger.prediction import inner_model, named_failures
-from multitudes.tagger.settings import set_where_known
+from multitudes.tagger.settings import set_where_known, settings_of
 from multitudes.types import (
     Model,
     MovesToDevice,
@@ -33,7 +33,8 @@ COUNTS = {
     "n_left_out_": "training texts without labels, from which nothing was learned",
     "n_empty_": "training texts without a word",
     "n_labels_without_text_": "labels without a word in their text",
-    "n_cut_": "texts that were cut; backbone.max_length and label_max_length say where",
+    "n_labels_cut_": "training texts with more labels than were learned; network.n_steps says how "
+    "many",
 }
 
 
@@ -231,4 +232,13 @@ def training_notes(model: Any) -> list[str]:
         count = getattr(model, attribute, 0)
         if count:
             notes.append(f"{count:,} {meaning}")
+    n_cut = getattr(model, "n_cut_", 0)
+    if n_cut:
+        notes.append(f"{n_cut:,} texts were cut{_length_settings(model)}")
     return notes
+
+
+def _length_settings(model: Any) -> str:
+    """Say which settings of a model limit the length of texts, if any does."""
+    names = [name for name in settings_of(model) if name.endswith("max_length")]
+    return f"; {' and '.join(names)} {'say' if len(names) > 1 else 'says'} where" if names else ""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from multitudes.data import Dataset, LabelSpace, relabel
-from multitudes.errors import ConfigError, DataError
-from multitudes.tagger.prediction import Predictor
+from multitudes.data.alignment import with_names
+from multitudes.errors import ConfigError, DataError, UnknownFeaturesWarning
+from multitudes.features.known_words import count_words
+from multitudes.tagger.prediction import Predictor, says_nothing
 from multitudes.tagger.presets import names_of
+from multitudes.tagger.update_report import UpdateReport
 from multitudes.types import AddsLabels, RemovesLabels, Sparse, TakesLabelTexts, Updates
+
+if TYPE_CHECKING:
+    from multitudes.tagger.tagger import Tagger
 
 METHODS: dict[str, type] = {
     "partial_fit": Updates, "add_labels": AddsLabels, "remove_labels": RemovesLabels
@@ -121,3 +128,82 @@ def new_names(dataset: Dataset, known: Sequence[str]) -> list[str]:
     """Return the names of labels that instances have and a tagger does not know, sorted."""
     used = np.unique(dataset.Y.indices[dataset.Y.data > 0]).tolist()
     return sorted({dataset.label_name(label) for label in used}.difference(known))
+
+
+def update_tagger(
+    tagger: Tagger, dataset: Dataset | None = None, *, remove: Sequence[str] = ()
+) -> UpdateReport:
+    """Change a fitted tagger: learn from new instances and labels, and forget labels.
+
+    Labels are matched by name. Those that are new, and that an instance has, are added, in
+    alphabetical order behind the others; a text encoder also adds labels that the data merely
+    describes. Then the model learns from all instances, if it can.
+
+    Parameters
+    ----------
+    tagger : Tagger
+        Changed in place; its calibration is discarded.
+    dataset : Dataset, optional
+        New instances; those without labels are left out.
+    remove : sequence of str
+        Names of labels to forget, before anything is learned.
+
+    Returns
+    -------
+    UpdateReport
+    """
+    tagger.check_fitted()
+    was_calibrated = tagger.calibrated_ is not None
+    if remove:
+        tagger.remove_labels(remove)
+    changes: dict[str, Any] = {}
+    if dataset is not None:
+        changes = _learn(tagger, dataset)
+    elif not remove:
+        raise DataError("there is nothing to update: give new instances, or labels to remove")
+    tagger.calibrated_ = None
+    return UpdateReport(
+        labels_removed=tuple(dict.fromkeys(remove)),
+        n_labels=len(tagger.classes_),
+        calibration_lost=was_calibrated,
+        **changes,
+    )
+
+
+def _learn(tagger: Tagger, dataset: Dataset) -> dict[str, Any]:
+    """Learn from a Dataset; return the fields of an `UpdateReport` about it."""
+    known, model, predictor = tagger.classes_, tagger.model_, tagger._predictor()
+    dataset = with_names(dataset, known)
+    labeled = dataset.take(np.flatnonzero(np.diff(dataset.Y.indptr)))
+    texts = _texts_of_new(dataset, known) if isinstance(model, TakesLabelTexts) else {}
+    if not len(labeled) and not texts:
+        raise DataError(
+            f"there is nothing to learn from: none of the {len(dataset):,} instances has a label"
+        )
+    grows = bool(texts) or bool(new_names(labeled, known))
+    check_updatable(model, "add_labels" if grows else "partial_fit")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownFeaturesWarning)  # the report says it
+        if grows:
+            tagger.classes_ = add_labels(predictor, labeled, texts or None, known)
+        Y = relabel(labeled, LabelSpace(tagger.classes_)).Y
+        X = predictor.transform(tagger._inputs_of(labeled))
+        if isinstance(model, Updates) and len(labeled):
+            model.partial_fit(X, Y)
+    return {
+        "n_instances": len(labeled),
+        "n_assigned": int(Y.nnz),
+        "n_without_labels": len(dataset) - len(labeled),
+        "labels_added": tagger.classes_[len(known) :],
+        "n_labels_untouched": len(known) - int(np.count_nonzero(np.unique(Y.indices) < len(known))),
+        "words": None if labeled.texts is None else count_words(tagger.features_, labeled.texts),
+        "n_unknown": int(np.count_nonzero(says_nothing(X))),
+        "only_new_labels": not isinstance(model, Updates),
+    }
+
+
+def _texts_of_new(dataset: Dataset, known: Sequence[str]) -> dict[str, str]:
+    """Return the texts of the labels that a Dataset describes and a tagger does not know."""
+    there = set(known)
+    pairs = zip(LabelSpace.of(dataset).names, dataset.label_texts or (), strict=False)
+    return {name: text or name for name, text in pairs if name not in there}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from multitudes import Parabel, XRLinear
+from multitudes import Disentangled, Parabel, XRLinear
 from multitudes.cli import main
 from multitudes.engine import current_cluster, ray_cluster
 from multitudes.engine.cluster import in_use
@@ -51,7 +51,7 @@ def problem():
 
 
 def weights(model):
-    trees = getattr(model, "trees_", [model])
+    trees = getattr(model, "trees_", getattr(model, "models_", [model]))
     levels = [level.to_state().arrays for tree in trees for level in tree.levels_]
     return [array for arrays in levels for array in arrays.values()]
 
@@ -108,6 +108,7 @@ def test_what_cannot_be_done_is_an_error_of_one_line(cluster):
         XRLinear(max_leaf_size=10, random_state=3),
         XRLinear(max_leaf_size=10, negatives="both"),
         Parabel(max_leaf_size=10, n_trees=2),
+        Disentangled(XRLinear(max_leaf_size=10)),  # what "auto" takes
     ],
 )
 def test_weights_are_those_of_one_machine(cluster, model):

@@ -247,7 +247,9 @@ def test_scheme_is_chosen_and_told(data, capsys):
 def test_more_labels_than_steps_are_cut_with_a_warning(data):
     short = dataclasses.replace(QUICK, epochs=1)
     network = dataclasses.replace(small(), n_steps=2)
-    with pytest.warns(UserWarning, match="12 training instances have more than n_steps=2 labels"):
+    with pytest.warns(
+        UserWarning, match="12 of 32 training texts have more than 2 labels .* 18 labels"
+    ):
         model = made(training=short, network=network).fit(*data)
     assert model.n_labels_cut_ == 12
     assert model.predict_sets(data[0]).labels.shape == (N, 2)

@@ -92,7 +92,7 @@ def test_a_given_estimator_brings_its_own(parts):
         ("xr-linear", {"overlap": "two"}, "overlap must be a whole number >= 1, got 'two'"),
         ("auto", {"overlap": True}, "overlap must be a whole number >= 1, got True"),
         ("parabel", {"merge": "max"}, "'merge' is about labels .* add overlap=2"),
-        ("auto", {"match_width": 1}, "'match_width' is about labels"),
+        ("auto", {"overlap": 1, "match_width": 1}, "'match_width' is about labels"),
         ("xr-linear", {"overlaps": 2}, "did you mean 'overlap'"),
     ],
 )

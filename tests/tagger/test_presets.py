@@ -15,20 +15,26 @@ MODELS = built_in_models()
 
 
 @pytest.mark.parametrize(
-    ("n_instances", "n_labels", "expected"),
+    ("n_instances", "n_labels", "model", "overlap"),
     [
-        (5_000, 159, "one-vs-all"),
-        (20_000, 1_000, "one-vs-all"),
-        (20_001, 1_000, "xr-linear"),
-        (10, 1_001, "xr-linear"),
-        (300_000, 24_688, "xr-linear"),
+        (5_000, 159, "one-vs-all", 1),
+        (20_000, 1_000, "one-vs-all", 1),
+        (20_001, 1_000, "xr-linear", 1),
+        (10, 1_001, "xr-linear", 2),
+        (300_000, 24_688, "xr-linear", 2),
     ],
 )
-def test_auto_goes_by_counts_and_says_why(n_instances, n_labels, expected):
-    name, reason = choose(n_instances, n_labels)
-    assert name == expected
-    assert reason.startswith(f"{expected}, because")
-    assert f"{n_labels:,} labels and {n_instances:,} instances" in reason
+def test_auto_goes_by_counts_and_says_why(n_instances, n_labels, model, overlap):
+    chosen = choose(n_instances, n_labels)
+    assert chosen[:2] == (model, overlap)
+    named = f"{model} with overlap {overlap}" if overlap > 1 else model
+    assert chosen.reason.startswith(f"{named}, because")
+    assert f"{n_labels:,} labels and {n_instances:,} instances" in chosen.reason
+
+
+def test_auto_can_do_without_overlap():
+    assert choose(10_000, 5_000, overlap=1)[:2] == ("xr-linear", 1)
+    assert "overlap" not in choose(10_000, 5_000, overlap=1).reason
 
 
 def test_unknown_model():
