@@ -36,7 +36,7 @@ def main() -> None:
     train = read_dataset(given.data, options=ReadOptions(split="trn"))
     test = read_dataset(given.data, labels=train, options=ReadOptions(split="tst"))
     texts = list(test.texts[: given.requests])
-    tagger = Tagger("xr-linear").fit_dataset(train)
+    tagger = Tagger("xr-linear").fit(train)
     tagger.predict(texts[:1])
     results = {"in-process": latency(in_process(tagger, texts))}
     with tempfile.TemporaryDirectory() as folder:

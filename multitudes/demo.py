@@ -9,7 +9,7 @@ from pathlib import Path
 
 from multitudes.data import Dataset, make_catalogue, split
 from multitudes.metrics import Report
-from multitudes.tagger import Tagger, evaluate_on
+from multitudes.tagger import Tagger, evaluate_dataset
 
 N_SHOWN = 6
 
@@ -41,12 +41,12 @@ def steps(
     )
     tagger = Tagger("xr-linear", random_state=random_state, n_jobs=n_jobs)
     started = time.perf_counter()
-    tagger.fit_dataset(train)
+    tagger.fit(train)
     yield Step(
         f"Trained in {time.perf_counter() - started:.1f} s "
         "(the first run on a machine also compiles the kernels).\n"
     )
-    report = evaluate_on(tagger, test)
+    report = evaluate_dataset(tagger, test)
     yield Step("How often the best 1, 3 and 5 labels are right, in percent:\n", report)
     yield Step(f"\nTexts it has never seen (* marks the right labels):\n\n{tagged(tagger, test)}")
     if output is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.errors import ConfigError, DataError
+from multitudes import views
+from multitudes.errors import ConfigError, DataError, require
 
 __all__ = [
     "AddsLabels",
@@ -23,6 +24,7 @@ __all__ = [
     "Predictions",
     "ReadsTexts",
     "RemovesLabels",
+    "RestrictsLabels",
     "ScoresPairs",
     "TakesLabelTexts",
     "TrainsInEpochs",
@@ -36,9 +38,10 @@ LabelArray: TypeAlias = npt.NDArray[np.int32]
 
 NO_LABEL = -1
 NO_SCORE = -np.inf
+N_SHOWN = 5  # rows of predictions in their repr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predictions:
     """The best labels of each instance, best first.
 
@@ -65,6 +68,36 @@ class Predictions:
 
     def __len__(self) -> int:
         return int(self.labels.shape[0])
+
+    def __repr__(self) -> str:
+        lines = [f"Predictions: {len(self):,} instances, {self._width()}"]
+        lines += [
+            f"  {row}: " + (", ".join(f"{label} ({score:.4g})" for label, score in pairs) or "none")
+            for row, pairs in enumerate(self[:N_SHOWN]._pairs())
+        ]
+        if len(self) > N_SHOWN:
+            lines.append(f"  ... to {len(self) - 1:,}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        shown = [
+            [row, ", ".join(f"{label} ({score:.4g})" for label, score in pairs)]
+            for row, pairs in enumerate(self[: views.MAX_ROWS]._pairs())
+        ]
+        head = views.paragraph("Predictions:", f"{len(self):,} instances, {self._width()}")
+        rest = views.others(len(self), views.MAX_ROWS, "instances")
+        return head + views.table(["instance", "label ids (scores)"], shown, left=2) + rest
+
+    def _width(self) -> str:
+        return f"the best {self.top_k:,} of {self.n_labels:,} labels"
+
+    def _pairs(self) -> list[list[tuple[int, float]]]:
+        """Return (label, score) pairs of each row, without missing labels."""
+        rows = zip(self.labels.tolist(), self.scores.tolist(), strict=True)
+        return [
+            [(label, score) for label, score in zip(labels, scores, strict=True) if label >= 0]
+            for labels, scores in rows
+        ]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Return the label ids, because other libraries expect an array of `predict`."""
@@ -124,6 +157,43 @@ class Predictions:
         matrix.sort_indices()
         return matrix
 
+    def to_lists(self, names: Sequence[str] | None = None) -> list[list[Any]]:
+        """Return the labels of each row as a list, best first, without scores.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            The name of each label id, e.g. `Tagger.classes_`; by default ids are returned.
+        """
+        self._check_names(names)
+        kept = [[label for label, _ in pairs] for pairs in self._pairs()]
+        return kept if names is None else [[names[label] for label in row] for row in kept]
+
+    def to_frame(
+        self, names: Sequence[str] | None = None, *, rows: Iterable[Any] | None = None
+    ) -> Any:
+        """Return a pandas DataFrame with a line for each label: row, rank, label, score.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            The name of each label id, e.g. `Tagger.classes_`; by default ids are returned.
+        rows : iterable, optional
+            What to call the instances; defaults to 0, 1, 2, ...
+        """
+        self._check_names(names)
+        present = self.labels >= 0
+        labels: Any = self.labels[present]
+        if names is not None:
+            labels = [names[label] for label in labels.tolist()]
+        return tidy_frame(present.sum(axis=1), labels, self.scores[present], rows)
+
+    def _check_names(self, names: Sequence[str] | None) -> None:
+        if names is not None and len(names) != self.n_labels:
+            raise DataError(
+                f"names must have one name per label ({self.n_labels:,}), got {len(names):,}"
+            )
+
     @classmethod
     def from_csr(cls, scores: Sparse, top_k: int) -> Self:
         """Keep the `top_k` stored entries of each row, best first, ties to the smaller label id."""
@@ -154,6 +224,39 @@ class Predictions:
             out[i, : len(row)] = row
             values[i, : len(row)] = -np.arange(len(row)) if scores is None else scores[i]
         return cls(out, values, n_labels)
+
+
+def tidy_frame(
+    lengths: Sequence[int] | npt.NDArray[Any],
+    labels: Any,
+    scores: Any,
+    rows: Iterable[Any] | None = None,
+) -> Any:
+    """Return a pandas DataFrame with a line for each predicted label: row, rank, label, score.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        How many labels each instance has.
+    labels, scores : sequences
+        Of one instance after the other, best first.
+    rows : iterable, optional
+        What to call the instances; defaults to 0, 1, 2, ...
+    """
+    pandas = require("pandas", extra="pandas")
+    counts = np.asarray(lengths, np.int64)
+    called = np.arange(len(counts)) if rows is None else pandas.Index(list(rows)).to_numpy()
+    if len(called) != len(counts):
+        raise DataError(f"rows must name each instance ({len(counts):,}), got {len(called):,}")
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    return pandas.DataFrame(
+        {
+            "row": np.repeat(called, counts),
+            "rank": np.arange(len(starts)) - starts + 1,
+            "label": labels,
+            "score": scores,
+        }
+    )
 
 
 @runtime_checkable
@@ -253,6 +356,13 @@ class ScoresPairs(Protocol):
 
     def score_pairs(self, X: Any, pairs: Any) -> FloatArray:
         """Return the score of each stored entry of `pairs`."""
+
+
+@runtime_checkable
+class RestrictsLabels(Protocol):
+    """A model whose ``predict`` takes ``labels``: the ids of those that may be predicted."""
+
+    restricts_labels: ClassVar[bool]
 
 
 @runtime_checkable

@@ -62,7 +62,9 @@ def checked_features(
     return X
 
 
-def label_matrix(y: Any, *, n_instances: int, n_labels: int | None = None) -> Sparse:
+def label_matrix(
+    y: Any, *, n_instances: int, n_labels: int | None = None, name: str = "y"
+) -> Sparse:
     """Return y as a 0/1 CSR with sorted indices and no stored zeros; it may be empty.
 
     Parameters
@@ -73,17 +75,19 @@ def label_matrix(y: Any, *, n_instances: int, n_labels: int | None = None) -> Sp
         Rows of X.
     n_labels : int, optional
         What a fitted model has.
+    name : str
+        What messages call it.
     """
     if y is None:
         raise DataError("a model requires y to be passed, but the target y is None")
-    Y = _as_pattern(y, "Y")
+    Y = _as_pattern(y, name)
     if Y.shape[0] != n_instances:
         raise DataError(
-            f"X has {n_instances:,} rows and Y has {Y.shape[0]:,}: they must describe the same "
-            "instances"
+            f"X has {n_instances:,} rows and {name} has {Y.shape[0]:,}: they must describe the "
+            "same instances"
         )
     if n_labels is not None and Y.shape[1] != n_labels:
-        raise DataError(f"Y has {Y.shape[1]:,} labels, but the model has {n_labels:,}")
+        raise DataError(f"{name} has {Y.shape[1]:,} labels, but the model has {n_labels:,}")
     return Y
 
 
@@ -91,7 +95,7 @@ def checked_labels(y: Any, *, n_instances: int, n_labels: int | None = None) -> 
     """Return y as `label_matrix` does, and refuse one without any label."""
     Y = label_matrix(y, n_instances=n_instances, n_labels=n_labels)
     if Y.shape[1] == 0:
-        raise DataError("Y has no labels (0 columns): there is nothing to learn")
+        raise DataError("y has no labels (0 columns): there is nothing to learn")
     if Y.nnz == 0:
         raise DataError("no instance has a label: at least one needs one")
     return Y
@@ -103,7 +107,7 @@ def checked_hard_negatives(given: Any, shape: tuple[int, int]) -> Sparse | None:
         return None
     given = _as_pattern(given, "hard_negatives")
     if given.shape != shape:
-        raise DataError(f"hard_negatives must have the shape of Y, {shape}, got {given.shape}")
+        raise DataError(f"hard_negatives must have the shape of y, {shape}, got {given.shape}")
     return given
 
 

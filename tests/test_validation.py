@@ -183,18 +183,18 @@ def test_any_positive_value_is_a_label_and_stored_zeros_are_not():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([["a", "b"], ["c", "d"]], "Y must be a .n_instances, n_labels.*<U1.*multitudes.Tagger"),
-        ([[1], [1, 2]], "Y must be a .*rows of different lengths"),
-        (np.ones(2), r"Y must be a .*shape \(2,\)"),
-        (np.array([[1j], [0]]), "Y must be a .*complex128"),
-        (np.array([[1.0], [np.nan]]), "Y has NaN, infinite or negative values"),
-        (np.array([[1.0], [np.inf]]), "Y has NaN, infinite or negative values"),
-        (np.array([[1], [-1]]), "Y has NaN, infinite or negative values"),
-        (np.ones((3, 1)), "X has 2 rows and Y has 3"),
-        (np.ones((1, 1)), "X has 2 rows and Y has 1"),
-        (np.ones((2, 0)), "Y has no labels"),
+        ([["a", "b"], ["c", "d"]], "y must be a .n_instances, n_labels.*<U1.*multitudes.Tagger"),
+        ([[1], [1, 2]], "y must be a .*rows of different lengths"),
+        (np.ones(2), r"y must be a .*shape \(2,\)"),
+        (np.array([[1j], [0]]), "y must be a .*complex128"),
+        (np.array([[1.0], [np.nan]]), "y has NaN, infinite or negative values"),
+        (np.array([[1.0], [np.inf]]), "y has NaN, infinite or negative values"),
+        (np.array([[1], [-1]]), "y has NaN, infinite or negative values"),
+        (np.ones((3, 1)), "X has 2 rows and y has 3"),
+        (np.ones((1, 1)), "X has 2 rows and y has 1"),
+        (np.ones((2, 0)), "y has no labels"),
         (np.zeros((2, 4)), "no instance has a label"),
-        (corrupt(indices=(0, 9)), "Y has column index 9 outside its 3 columns"),
+        (corrupt(indices=(0, 9)), "y has column index 9 outside its 3 columns"),
         (None, "requires y to be passed, but the target y is None"),
     ],
 )
@@ -204,14 +204,14 @@ def test_labels_that_cannot_be_used_are_refused(given, message):
 
 
 def test_another_number_of_labels_is_refused():
-    with pytest.raises(DataError, match="Y has 3 labels, but the model has 4"):
+    with pytest.raises(DataError, match="y has 3 labels, but the model has 4"):
         checked_labels(np.ones((2, 3)), n_instances=2, n_labels=4)
 
 
 def test_hard_negatives_are_checked_as_labels_are():
     assert checked_hard_negatives(None, (2, 3)) is None
     assert checked_hard_negatives(np.zeros((2, 3)), (2, 3)).nnz == 0
-    with pytest.raises(DataError, match=r"hard_negatives must have the shape of Y, \(2, 3\)"):
+    with pytest.raises(DataError, match=r"hard_negatives must have the shape of y, \(2, 3\)"):
         checked_hard_negatives(np.ones((2, 4)), (2, 3))
     with pytest.raises(DataError, match="hard_negatives has column index 9"):
         checked_hard_negatives(corrupt(indices=(0, 9)), (2, 3))

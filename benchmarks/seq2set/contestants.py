@@ -54,6 +54,7 @@ def contestant(
         decoding=DecodingConfig(),
         training=training,
         random_state=random_state,
+        network__steps_share=1.0,  # as in the paper: no label is cut
     )
     for change in (*changes, *own):
         setting, _, value = change.partition("=")

@@ -15,11 +15,13 @@ from multitudes.cli.inspect import inspect
 from multitudes.cli.predict import predict
 from multitudes.cli.serve import serve
 from multitudes.cli.train import train
-from multitudes.cli.verb import Verb, guarded
+from multitudes.cli.update import update
+from multitudes.cli.verb import Root, Verb, guarded
 from multitudes.cli.version import version
 
 app = typer.Typer(
     name="multitudes",
+    cls=Root,
     help="Tag texts: find the few right labels among thousands to millions.",
     epilog="Start with:  multitudes demo",
     no_args_is_help=True,
@@ -28,10 +30,19 @@ app = typer.Typer(
 )
 
 VERBS = (
-    train, predict, evaluate, compare, calibrate, serve, convert, group, inspect, demo, version
+    train, predict, evaluate, compare, calibrate, update, serve, convert, group, inspect, demo,
+    version,
 )  # fmt: skip
 for _function in VERBS:
     app.command(cls=Verb)(guarded(_function))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from multitudes.version import __version__
+
+        typer.echo(f"multitudes {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -42,6 +53,15 @@ def _root(
             "--traceback",
             envvar="MULTITUDES_TRACEBACK",
             help="Show where an error came from. Allowed after the verb as well.",
+        ),
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version; the verb version shows more.",
         ),
     ] = False,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import TolerantReading
+from multitudes.cli.streams import TolerantReading, remark
 from multitudes.cli.verb import from_config
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def calibrate(
         Path | None,
         typer.Option("--output", "-o", help="Folder for the calibrated model; MODEL by default."),
     ] = None,
+    force: options.Force = False,
     calibrating: Calibrating = Calibrating(),
     computing: options.Computing = options.Computing(),
     reading: TolerantReading = TolerantReading(),
@@ -64,27 +65,40 @@ def calibrate(
 ) -> None:
     """Learn probabilities and label sets, for predict --proba and predict --sets.
 
+    MODEL is rewritten in place, in one step, unless -o names another folder.
+
     Example:  multitudes calibrate model validation.jsonl
     """
     from multitudes import progress
-    from multitudes.cli.show import show_json
-    from multitudes.data import LabelSpace
+    from multitudes.cli.cards import note
+    from multitudes.cli.show import say, show_json
+    from multitudes.cli.targets import may_replace
+    from multitudes.data.alignment import over_names
     from multitudes.scores.calibrated import CalibrationConfig
     from multitudes.store.folder import check_target
+    from multitudes.tagger.card import ModelCard
 
     given = {name: value for name, value in asdict(calibrating).items() if value is not None}
     config = CalibrationConfig.from_dict(given)
     target = model if out is None else out
     check_target(target)
+    in_place = target.resolve() == model.resolve()
+    if not in_place:
+        may_replace(target, force=force)
+    card = ModelCard.read(model)
     tagger = computing.load(model)
     with progress.shown(not reading.quiet):
-        dataset = reading.dataset(data, labels=LabelSpace(tagger.classes_), split="dev")
+        dataset = over_names(reading.dataset(data, split="dev"), tagger.classes_)
         report = tagger.calibrate(dataset, config=config).calibration_report()
         tagger.save(target)
+    notes = [str(report), how_sets_are_made(tagger)]
+    note("calibrate", target, data=(data, dataset), notes=notes, before=card)
     if json:
         show_json({"model": str(target), **vars(report), "sets": rule_of(tagger)})
     else:
-        typer.echo(f"{report}\n{how_sets_are_made(tagger)}")
+        say("\n".join(notes))
+    if not reading.quiet:
+        remark(f"{target}: rewritten in place" if in_place else f"saved to {target}")
 
 
 def rule_of(tagger: Tagger) -> str:
@@ -100,4 +114,11 @@ def how_sets_are_made(tagger: Tagger) -> str:
     if tagger.generates_sets:
         return "sets: as the model generates them; --sets RULE makes them of its ranking instead"
     assert tagger.calibrated_ is not None
-    return f"sets: by {rule_of(tagger)}, tuned for {tagger.calibrated_.config.metric} F1"
+    made = f"sets: by {rule_of(tagger)}, tuned for {tagger.calibrated_.config.metric} F1"
+    report = tagger.calibration_report()
+    if not report.n_empty:
+        return made
+    return (
+        f"{made}; {report.n_empty:,} of {report.n_instances:,} instances get none, "
+        "calibrate --min-size 1 gives each its best label"
+    )

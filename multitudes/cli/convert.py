@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from multitudes.cli import options
+from multitudes.cli.model_import import LabelNames, import_model_folder
 from multitudes.cli.streams import (
     STANDARD,
     TolerantReading,
@@ -16,6 +17,8 @@ from multitudes.cli.streams import (
     refuse_overwriting,
     remark,
 )
+from multitudes.cli.verb import expanded
+from multitudes.cli.wording import in_flags
 from multitudes.errors import ConfigError
 
 
@@ -50,11 +53,12 @@ def convert(
             help="A setting of writing, e.g. label_kind=ids. May be repeated.",
         ),
     ] = None,
+    labels: LabelNames = None,
     list_settings: Annotated[
         bool, typer.Option("--list-settings", help="Show formats and settings, and stop.")
     ] = False,
 ) -> None:
-    """Turn data from one format into another.
+    """Turn data from one format into another, or a model of PECOS or omikuji into ours.
 
     Compression goes by suffix: .gz, .xz, .bz2 or .zst.
 
@@ -65,6 +69,9 @@ def convert(
         return
     if source is None or target is None:
         raise ConfigError("convert needs two files: multitudes convert IN OUT")
+    about_data = {"--to": to, "--write": write, "--read": reading.read, "--format": reading.format}
+    if import_model_folder(source, target, labels, about_data, quiet=reading.quiet):
+        return
     _convert(source, target, to, write or [], reading)
 
 
@@ -89,7 +96,7 @@ def _convert(
             data.write_dataset(dataset, file, format=to, options=writing)
     if not reading.quiet:
         for sentence in left_behind(dataset, target, format=to, options=writing):
-            remark(sentence)
+            remark(in_flags(sentence, expanded(convert)))
         remark(f"{dataset!r}, written to {target}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -13,14 +13,17 @@ from multitudes.cli.streams import STANDARD, Reading, local_path, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from multitudes.data import Aligned, Dataset, PredictionFile
+    from multitudes.metrics import Comparison, Report
+    from multitudes.tagger import Tagger
 
-    from multitudes.data import Aligned
+    Noted = TypeVar("Noted", Report, Comparison)
 
 
 def evaluate(
-    predictions: Annotated[Path, typer.Argument(help="Prediction file; - is stdin.")],
+    predictions: Annotated[
+        Path, typer.Argument(help="Prediction file (- is stdin), or folder of a model.")
+    ],
     truth: Annotated[Path, typer.Argument(help="The data with the right labels.")],
     measuring: options.Measuring = options.Measuring(),
     sets: Annotated[
@@ -35,33 +38,27 @@ def evaluate(
 
     Example:  multitudes evaluate predictions.jsonl test.jsonl --train train.jsonl
     """
-    from multitudes import metrics, progress
+    from multitudes import progress
     from multitudes.cli.show import show_json, show_report
+    from multitudes.tagger.evaluation import evaluate_aligned
 
     if sets and measuring.ks is not None:
         raise ConfigError(
             f"--ks {measuring.ks} is for ranked labels, and --sets measures whole sets: "
             "leave out one"
         )
+    cutoffs, constants = measuring.cutoffs(), measuring.constants()
     with progress.shown(not reading.quiet):
-        aligned = aligned_files([predictions], truth, measuring, reading)
-        found, Y = aligned.predictions[0], aligned.truth.Y
-        resampling = measuring.resampling() if intervals else None
-        if sets:
-            report = metrics.evaluate_sets(
-                found, Y, skip_empty=measuring.skip_empty, resampling=resampling
-            )
-        else:
-            train = aligned.train
-            report = metrics.evaluate(
-                found,
-                Y,
-                ks=measuring.cutoffs(),
-                inverse_propensity=propensities(aligned, measuring.propensity),
-                frequency_bins=None if train is None else metrics.frequency_bins(train.Y),
-                skip_empty=measuring.skip_empty,
-                resampling=resampling,
-            )
+        aligned = aligned_files([predictions], truth, measuring, reading, sets=sets)
+        report = evaluate_aligned(
+            aligned,
+            ks=cutoffs,
+            propensity=constants,
+            sets=sets,
+            skip_empty=measuring.skip_empty,
+            resampling=measuring.resampling() if intervals else None,
+        )
+    report = in_flags(report)
     if json:
         show_json(report.to_dict())
     else:
@@ -69,8 +66,8 @@ def evaluate(
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(help="One prediction file.")],
-    b: Annotated[Path, typer.Argument(help="The other prediction file.")],
+    a: Annotated[Path, typer.Argument(help="One prediction file, or model.")],
+    b: Annotated[Path, typer.Argument(help="The other prediction file, or model.")],
     truth: Annotated[Path, typer.Argument(help="The data with the right labels.")],
     measuring: options.Measuring = options.Measuring(),
     reading: Reading = Reading(),
@@ -84,18 +81,21 @@ def compare(
     """
     from multitudes import metrics, progress
     from multitudes.cli.show import show_comparison, show_json
+    from multitudes.tagger.evaluation import weights
 
+    cutoffs, constants = measuring.cutoffs(), measuring.constants()
     with progress.shown(not reading.quiet):
         aligned = aligned_files([a, b], truth, measuring, reading)
         comparison = metrics.compare(
             aligned.predictions[0],
             aligned.predictions[1],
             aligned.truth.Y,
-            ks=measuring.cutoffs(),
-            inverse_propensity=propensities(aligned, measuring.propensity),
+            ks=cutoffs,
+            inverse_propensity=weights(aligned, constants),
             skip_empty=measuring.skip_empty,
             resampling=measuring.resampling(),
         )
+    comparison = in_flags(comparison.with_unknown(aligned.unknown))
     if json:
         show_json(comparison.to_dict())
     else:
@@ -103,47 +103,93 @@ def compare(
 
 
 def aligned_files(
-    files: list[Path], truth: Path, measuring: options.Measuring, reading: Reading
+    files: list[Path],
+    truth: Path,
+    measuring: options.Measuring,
+    reading: Reading,
+    *,
+    sets: bool = False,
 ) -> Aligned:
-    """Return prediction files, truth and training data in one label space, filter applied."""
-    from multitudes.data import align, read_prediction_file
+    """Return predictions, truth and training data in one label space, filter applied."""
+    from multitudes.data import align
+    from multitudes.data.alignment import with_names
+    from multitudes.tagger.evaluation import predictions_of
 
-    read = []
-    for path in files:
-        refuse_model(path, truth)
-        with local_path(path) as file:
-            found = read_prediction_file(file)
-        read.append(replace(found, path=Path("stdin") if path == STANDARD else path))
-        if not read[-1].ordered and not reading.quiet:
-            remark(f"{path} does not say which label is best: ties go to the smaller label id")
+    models = {path: _load(path) for path in files if _is_model(path)}
+    _check(measuring, models)
     truth_data = reading.dataset(truth, split="tst")
     train = measuring.train
     train_data = None if train is None else reading.dataset(train, split="trn")
-    return align(read, truth_data, train=train_data).without_filter_pairs(measuring.filter)
+    for tagger in models.values():
+        truth_data = with_names(truth_data, tagger.classes_)
+        train_data = None if train_data is None else with_names(train_data, tagger.classes_)
+    top_k = None if sets else max(measuring.cutoffs())
+    read = [
+        predictions_of(models[path], truth_data, top_k=top_k, path=path)
+        if path in models
+        else _read(path, quiet=reading.quiet)
+        for path in files
+    ]
+    aligned = align(read, truth_data, train=train_data).without_filter_pairs(measuring.filter)
+    return _held_to_known(aligned, measuring, list(models.values()), train_data)
 
 
-def refuse_model(path: Path, truth: Path) -> None:
-    """Say what to do if a model is given in the place of its predictions."""
-    from multitudes.store.manifest import MANIFEST
-
-    if (path / MANIFEST).is_file():
+def _check(measuring: options.Measuring, models: dict[Path, Tagger]) -> None:
+    """Refuse options that cannot be met, before any work."""
+    told = bool(models) or measuring.model is not None or measuring.train is not None
+    if measuring.known_labels and not told:
         raise ConfigError(
-            f"{path} is a model, not predictions: run 'multitudes predict {path} {truth} -o "
-            "predictions.jsonl' first"
+            "--known-labels needs to know which labels the model knows, and a prediction file does "
+            "not say: add --model MODEL, or --train DATA for the labels of the training data"
+        )
+    if models and measuring.filter == "none":
+        raise ConfigError(
+            "--filter none is for prediction files: a model does not predict filter pairs"
         )
 
 
-def propensities(aligned: Aligned, name: str) -> npt.NDArray[np.float64] | None:
-    """Return inverse propensities by the training data, if given; `name` is a preset or "A,B"."""
-    from multitudes import metrics
+def _held_to_known(
+    aligned: Aligned, measuring: options.Measuring, models: list[Tagger], train: Dataset | None
+) -> Aligned:
+    """Count labels that the models, or else the training data, do not have; or leave them out."""
+    from multitudes.data import LabelSpace
 
-    if aligned.train is None:
-        return None
-    if "," in name:
-        try:
-            a, b = (float(part) for part in name.split(","))
-        except ValueError:
-            raise ConfigError(f"--propensity takes two numbers A,B, got {name!r}") from None
-    else:
-        a, b = metrics.propensity_preset(name)
-    return metrics.inverse_propensity(aligned.train.Y, a=a, b=b)
+    if measuring.model is not None:
+        models = [*models, _load(measuring.model)]
+    leave_out = measuring.known_labels
+    if models:
+        known = [name for tagger in models for name in tagger.classes_]
+        return aligned.held_to(known, leave_out=leave_out)
+    if train is None:
+        return aligned
+    names = LabelSpace.of(train).names
+    return aligned.held_to(names, leave_out=leave_out, known_by="the training data")
+
+
+def _is_model(path: Path) -> bool:
+    from multitudes.store.manifest import MANIFEST
+
+    return (path / MANIFEST).is_file()
+
+
+def _load(path: Path) -> Tagger:
+    return options.Computing().load(path)
+
+
+def _read(path: Path, *, quiet: bool) -> PredictionFile:
+    from multitudes.data import read_prediction_file
+
+    with local_path(path) as file:
+        found = read_prediction_file(file)
+    if not found.ordered and not quiet:
+        remark(f"{path} does not say which label is best: ties go to the smaller label id")
+    return replace(found, path=Path("stdin") if path == STANDARD else path)
+
+
+def in_flags(result: Noted, *, skip_empty: str = "--skip-empty") -> Noted:
+    """Return a report whose notes speak of options of the command line, not of Python's."""
+    words = {"known_labels=True": "--known-labels", "skip_empty=True": skip_empty}
+    notes = result.notes
+    for python, option in words.items():
+        notes = tuple(note.replace(python, option) for note in notes)
+    return replace(result, notes=notes)

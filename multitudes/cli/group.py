@@ -123,7 +123,7 @@ def _check(grouping: Grouping, groups: Path | None, folder: Path | None, *, diag
 
 def _refuse_overwriting_parts(data: Path, folder: Path, *, keep_labels: bool) -> None:
     """Refuse to write grouped data over the data it is made of."""
-    from multitudes.groups.grouped_dataset import GROUPS, INSTANCES, KNOWN
+    from multitudes.data.groups.folders import GROUPS, INSTANCES, KNOWN
 
     parts = (INSTANCES, KNOWN) if keep_labels else (INSTANCES,)
     suffixes = (".jsonl", ".X.npz", ".Y.npz")

@@ -1,18 +1,22 @@
-"""--validation: what of the data is kept aside."""
+"""--validation: what of the data is kept aside, and what that takes away from training."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from multitudes.cli.streams import Reading
+import numpy as np
+
+from multitudes.cli.streams import Reading, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
     from multitudes.data import Dataset
 
+ENOUGH = 0.5  # of the share asked for; with less, labels are given up for it
 
-def _share(validation: str) -> float | None:
+
+def share_of(validation: str) -> float | None:
     """Return the number in --validation; None if it names a file."""
     try:
         share = float(validation)
@@ -36,20 +40,60 @@ def hold_out(
     """Return what to learn from, and what to validate on."""
     if validation is None:
         return dataset, None
-    from multitudes.data import LabelSpace, split
+
+    share = share_of(validation)
+    if share is None:
+        return dataset, reading.dataset(Path(validation), split="dev")
+    if from_groups:
+        train, held_out = _whole_groups(dataset, share, random_state)
+    else:
+        train, held_out = _spared(dataset, share, random_state)
+    if not reading.quiet:
+        remark(_taken(dataset, train, held_out, share))
+    return train, held_out
+
+
+def _spared(dataset: Dataset, share: float, random_state: int) -> tuple[Dataset, Dataset]:
+    """Hold out instances whose labels have others to be learned from, as far as there are any."""
+    from multitudes.data import split
+    from multitudes.errors import DataError
+
+    try:
+        train, held_out = split(
+            dataset, test_size=share, by="label-aware", random_state=random_state
+        )
+        if len(held_out) >= ENOUGH * share * len(dataset):
+            return train, held_out
+    except DataError:  # every instance is the only one of some label
+        pass
+    return split(dataset, test_size=share, by="label-aware", fill=True, random_state=random_state)
+
+
+def _whole_groups(dataset: Dataset, share: float, random_state: int) -> tuple[Dataset, Dataset]:
+    """Hold out whole groups, so that none is learned from without some of its instances."""
+    from multitudes.data import split
     from multitudes.data.groups import without_groups_of
 
-    share = _share(validation)
-    if share is None:
-        labels = LabelSpace.of(dataset)
-        return dataset, reading.dataset(Path(validation), labels=labels, split="dev")
-    if not from_groups:
-        return split(dataset, test_size=share, random_state=random_state)
     if not dataset.Y.nnz:
         raise ConfigError(
             "--validation needs instances whose own labels are known, and with --groups these "
             "have none: evaluate on labeled data with --test"
         )
-    # Whole groups, so that none is learned from without some of its instances.
     train, held_out = split(dataset, test_size=share, by="group", random_state=random_state)
     return without_groups_of(train, held_out), held_out
+
+
+def _taken(dataset: Dataset, train: Dataset, held_out: Dataset, share: float) -> str:
+    """Say what was held out, and which labels are not learned for it."""
+    wanted = round(share * len(dataset))
+    text = f"validation: {len(held_out):,} of {len(dataset):,} instances are held out"
+    if len(held_out) < wanted:
+        text += f" ({wanted:,} were asked for; the others are the only ones of some label)"
+    counts = [np.bincount(part.Y.indices, minlength=dataset.n_labels) for part in (dataset, train)]
+    n_lost = int(((counts[0] > 0) & (counts[1] == 0)).sum())
+    if n_lost:
+        text += (
+            f", and with them all instances of {n_lost:,} of {dataset.n_labels:,} labels, which "
+            "are not learned; --refit trains on all data afterwards"
+        )
+    return text

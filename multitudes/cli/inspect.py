@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ from multitudes.cli import options
 
 if TYPE_CHECKING:
     from multitudes.disentangle import Sense
+    from multitudes.labels import LabelTree
     from multitudes.store import Manifest, State
 
 VOCABULARY = ("words", "characters")
@@ -40,12 +42,16 @@ def inspect(
         typer.Option("--ambiguous", help="Rank labels by how far apart their senses are."),
     ] = False,
     top: Annotated[int, typer.Option("--top", min=1, help="Labels of --ambiguous.")] = 20,
+    card: Annotated[
+        bool,
+        typer.Option("--card", help="Print a model card in Markdown: what it learned, and when."),
+    ] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare every file's SHA-256 with the manifest.")
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Show what is in a model folder: settings, sizes, shapes.
+    """Show what is in a model folder: where it comes from, settings, sizes, shapes.
 
     Example:  multitudes inspect model --tree
     """
@@ -54,21 +60,42 @@ def inspect(
 
     if verify or tree or vocabulary or labels:
         state = read_state(model, verify=verify)
-    if label is not None:
+    if card:
+        _show_card(model)
+    elif label is not None:
         _show_senses(model, label, json=json)
     elif ambiguous:
         _show_ambiguous(model, top, json=json)
     elif tree:
-        _show_trees(state, depth)
+        _show_trees(model, state, depth)
     elif vocabulary or labels:
         if labels:
             _show_strings([state], ("labels",), "names of labels")
         else:
             _show_strings(_walk(state), VOCABULARY, "vocabulary")
     elif json:
-        show_json({**_summary(read_manifest(model)), **({"verified": True} if verify else {})})
+        show_json(_as_json(model, verified=verify))
     else:
-        _show_summary(read_manifest(model), verified=verify)
+        _show_summary(model, read_manifest(model), verified=verify)
+
+
+def _as_json(model: Path, *, verified: bool) -> dict[str, Any]:
+    from multitudes.store import read_manifest
+    from multitudes.tagger.card import ModelCard
+
+    card = ModelCard.read(model)
+    found = _summary(read_manifest(model))
+    found["history"] = None if card is None else [asdict(event) for event in card.events]
+    return {**found, **({"verified": True} if verified else {})}
+
+
+def _show_card(model: Path) -> None:
+    from multitudes.cli.card_views import card_markdown
+    from multitudes.store import read_manifest
+    from multitudes.tagger.card import ModelCard
+
+    summary = _summary(read_manifest(model))
+    typer.echo(card_markdown(model.resolve().name, summary, ModelCard.read(model)), nl=False)
 
 
 def _summary(manifest: Manifest) -> dict[str, Any]:
@@ -103,22 +130,27 @@ def _size(manifest: Manifest, home: str) -> dict[str, int]:
     return {"files": len(sizes), "bytes": sum(sizes)}
 
 
-def _show_summary(manifest: Manifest, *, verified: bool) -> None:
-    from multitudes.cli.show import console, table
+def _show_summary(model: Path, manifest: Manifest, *, verified: bool) -> None:
+    from multitudes.cli.card_views import card_lines
+    from multitudes.cli.show import console, say, table
+    from multitudes.tagger.card import ModelCard
 
     out = console()
     summary = _summary(manifest)
     size = f"{summary['bytes'] / 1e6:,.1f} MB in {len(manifest.files)} files"
-    out.print(f"{summary['kind']}, saved by multitudes {summary['library_version']}, {size}")
+    say(f"{summary['kind']}, saved by multitudes {summary['library_version']}, {size}")
     counts = {"labels": summary["n_labels"], "words known": summary["vocabulary"]}
     known = [f"{count:,} {what}" for what, count in counts.items() if count]
     known += [f"encoder {name}" for name in summary["encoders"]]
-    out.print(", ".join(known) or "no lists of labels or words")
+    say(", ".join(known) or "no lists of labels or words")
     if verified:
-        out.print("every file has the SHA-256 of the manifest")
+        say("every file has the SHA-256 of the manifest")
+    card = ModelCard.read(model)
+    for line in () if card is None else card_lines(card):
+        say(line, hanging=4)
     for part in summary["objects"]:
         out.print(f"\n[bold]{part['kind']}[/bold]" + (f"  ({part['part']})" * bool(part["part"])))
-        rows = [[name, str(value)] for name, value in _flat(part["settings"])]
+        rows = [[name, str(value)] for name, value in flat_settings(part["settings"])]
         rows += [[name, f"{count:,} strings"] for name, count in part["strings"].items()]
         rows += [
             [name, f"{dtype} {' x '.join(f'{n:,}' for n in shape) or 'number'}"]
@@ -131,25 +163,48 @@ def _show_summary(manifest: Manifest, *, verified: bool) -> None:
         out.print(table(["", ""], rows, left=2))
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield nested settings under the names that ``--set`` takes, e.g. solver.cost."""
     for name, value in settings.items():
         if isinstance(value, dict) and value:
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from flat_settings(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
 
-def _show_trees(state: State, depth: int) -> None:
+def _show_trees(model: Path, state: State, depth: int) -> None:
+    """Draw the label trees; clusters are named by words, if the model has trained on words."""
+    from multitudes.cli.show import say
     from multitudes.errors import StoreError
     from multitudes.labels import LabelTree
 
+    owners = [part for part in _walk(state) if "tree" in part.parts]
     trees = [part for part in _walk(state) if part.kind == "label-tree"]
     if not trees:
         raise StoreError(f"this model of kind {state.kind!r} has no label tree to draw")
+    words = _feature_names(model, state)
     names = state.strings.get("labels")
-    for tree in trees:
-        typer.echo(LabelTree.from_state(tree).render(names, max_depth=depth))
+    for stored in trees:
+        tree = LabelTree.from_state(stored)
+        owner = next((part for part in owners if part.parts["tree"] is stored), None)
+        namer = None if owner is None or words is None else _namer(tree, owner, words)
+        say(tree.render(names, max_depth=depth, cluster_name=namer), hanging=4)
+
+
+def _feature_names(model: Path, state: State) -> Sequence[str] | None:
+    """Return the words that a tagger's features stand for."""
+    from multitudes.tagger import Tagger
+
+    return Tagger.load(model)._feature_names() if state.kind == "tagger" else None
+
+
+def _namer(tree: LabelTree, owner: State, words: Sequence[str]) -> Callable[[int, int], str]:
+    """Return what names clusters by the words that lead to them."""
+    from multitudes.linear.cluster_words import cluster_namer
+    from multitudes.linear.level_weights import LevelWeights
+
+    levels = [LevelWeights.from_state(owner.parts[f"level-{i}"]) for i in range(tree.depth)]
+    return cluster_namer(tree, levels, words)
 
 
 def _show_strings(states: list[State], names: Sequence[str], what: str) -> None:
@@ -170,7 +225,7 @@ def _walk(state: State) -> list[State]:
 
 def _show_senses(model: Path, label: str, *, json: bool) -> None:
     """Show a line for each leaf of a label: its neighbors, its words, a typical text."""
-    from multitudes.cli.show import console, show_json, table
+    from multitudes.cli.show import console, say, show_json, table
     from multitudes.tagger import Tagger
 
     senses = Tagger.load(model).senses(label)
@@ -189,10 +244,10 @@ def _show_senses(model: Path, label: str, *, json: bool) -> None:
         for sense in senses
     ]
     header = ["tree/leaf" if several_trees else "leaf", "texts"]
-    out = console()
-    out.print(f"{label}: {len(senses)} senses" if len(senses) > 1 else label, markup=False)
-    out.print()
-    out.print(table([*header, "nearest labels", "telling words", "a typical text"], rows, left=5))
+    say(f"{label}: {len(senses)} senses\n" if len(senses) > 1 else f"{label}\n")
+    console().print(
+        table([*header, "nearest labels", "telling words", "a typical text"], rows, left=5)
+    )
 
 
 def _plain(sense: Sense) -> dict[str, Any]:
@@ -202,7 +257,7 @@ def _plain(sense: Sense) -> dict[str, Any]:
 
 def _show_ambiguous(model: Path, top: int, *, json: bool) -> None:
     """Show a line for each label, the most ambiguous first."""
-    from multitudes.cli.show import console, show_json, table
+    from multitudes.cli.show import console, say, show_json, table
     from multitudes.tagger import Tagger
 
     found = Tagger.load(model).ambiguous_labels(top_k=top)
@@ -214,9 +269,8 @@ def _show_ambiguous(model: Path, top: int, *, json: bool) -> None:
         [str(row.label), f"{row.n_instances:,}", *(f"{value:.2f}" for value in row[1:4])]
         for row in found
     ]
-    out = console()
-    out.print(table(["label", "texts", "distance", "variation", "cosine"], rows))
-    out.print(
+    console().print(table(["label", "texts", "distance", "variation", "cosine"], rows))
+    say(
         "\ndistance = variation * (1 - cosine); variation: bits by which the label's texts are "
         "divided among its leaves; cosine: between the words that tell them"
     )

@@ -32,6 +32,9 @@ def _read_settings(incomplete: str) -> list[tuple[str, str]]:
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace a model that is in the folder already.")
+]
 Threads = Annotated[
     int | None, typer.Option("--threads", "-t", min=1, help="Threads; all cores by default.")
 ]
@@ -124,6 +127,18 @@ Filter = Annotated[
 SkipEmpty = Annotated[
     bool, typer.Option("--skip-empty", help="Leave out instances without a true label.")
 ]
+ModelOfPredictions = Annotated[
+    Path | None,
+    typer.Option("--model", "-m", help="The model of a prediction file, which knows its labels."),
+]
+KnownLabels = Annotated[
+    bool,
+    typer.Option(
+        "--known-labels",
+        help="Leave labels that the model does not know out of the truth: they count as missed "
+        "by default.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -149,9 +164,25 @@ class Measuring:
     propensity: Propensity = "default"
     filter: Filter = "predictions"
     skip_empty: SkipEmpty = False
+    known_labels: KnownLabels = False
+    model: ModelOfPredictions = None
     resamples: Resamples = 1000
     confidence: Confidence = 0.95
     random_state: Seed = 0
+
+    def constants(self) -> tuple[float, float]:
+        """Return the constants of --propensity: a preset's, or two numbers "A,B"."""
+        from multitudes.metrics import propensity_preset
+
+        if "," not in self.propensity:
+            return propensity_preset(self.propensity)
+        try:
+            a, b = (float(part) for part in self.propensity.split(","))
+        except ValueError:
+            raise ConfigError(
+                f"--propensity takes two numbers A,B, got {self.propensity!r}"
+            ) from None
+        return a, b
 
     def cutoffs(self) -> list[int]:
         """Return the numbers in "1,3,5"."""

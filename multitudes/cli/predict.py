@@ -13,8 +13,15 @@ from multitudes.cli.streams import STANDARD, TolerantReading, output, refuse_ove
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
-    from multitudes.tagger import Tag, Tagger
+    from multitudes.data import Dataset
+    from multitudes.tagger import Among, Tagger, Written
     from multitudes.tagger.prediction import Kind
+
+
+def _formats() -> list[str]:
+    from multitudes.data.prediction_writing import FORMATS
+
+    return list(FORMATS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,11 +44,51 @@ class Answer:
         bool,
         typer.Option("--sets", help="The likely label set of each instance: calibrate first."),
     ] = False
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE|NAME,...",
+            help="Predict only these labels: a file with one on each line, or names.",
+        ),
+    ] = None
+    only_new: Annotated[
+        bool,
+        typer.Option("--only-new", help="Leave out the labels that instances of DATA have."),
+    ] = False
 
     @property
     def kind(self) -> Kind:
         """The kind of prediction."""
         return "sets" if self.sets else "probabilities" if self.proba else "scores"
+
+    @property
+    def score(self) -> str:
+        """What the numbers are."""
+        return "score" if self.kind == "scores" else "probability"
+
+    def among(self, tagger: Tagger, *, quiet: bool) -> Among:
+        """Return which labels may be predicted."""
+        from multitudes.cli.label_lists import listed_labels
+        from multitudes.tagger import Among
+
+        names = None
+        if self.labels is not None:
+            names = listed_labels(self.labels, tagger.classes_, option="--labels", quiet=quiet)
+        return Among(names, self.only_new)
+
+
+@dataclasses.dataclass(frozen=True)
+class Texts:
+    """Texts given on the command line, and how they are shown."""
+
+    text: Annotated[
+        list[str] | None,
+        typer.Option("--text", help="Tag this text and show its labels. May be repeated."),
+    ] = None
+    explain: Annotated[
+        bool, typer.Option("--explain", help="With --text: show what is behind each label.")
+    ] = False
 
 
 def predict(
@@ -50,108 +97,110 @@ def predict(
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Prediction file; - is stdout.")
     ] = STANDARD,
-    text: Annotated[
-        list[str] | None,
-        typer.Option("--text", help="Tag this text and show its labels. May be repeated."),
+    output_format: Annotated[
+        str | None,
+        typer.Option(
+            "--output-format",
+            metavar="jsonl|csv|tsv|parquet",
+            autocompletion=_formats,
+            help="How predictions are written; by default the suffix of -o says so.",
+        ),
     ] = None,
+    texts: Texts = Texts(),
     answer: Answer = Answer(),
-    explain: Annotated[
-        bool, typer.Option("--explain", help="With --text: show what is behind each label.")
-    ] = False,
     computing: options.Computing = options.Computing(),
     reading: TolerantReading = TolerantReading(),
     json: options.Json = False,
 ) -> None:
     """Tag texts with a model.
 
-    Writes one JSON line each: {"uid": ..., "labels": [{"label": ..., "score": ...}]}
+    Writes a JSON line per instance, {"uid": ..., "labels": [{"label": ..., "score": ...}]}, or a
+    table with a row per label: -o FILE.csv, .tsv or .parquet.
 
     Example:  multitudes predict model test.jsonl -o predictions.jsonl
     """
-    _check(data, text, answer)
+    from multitudes.data.prediction_writing import prediction_format
+
+    _check(data, texts, answer, out)
+    format = prediction_format(out, output_format)
     if data is not None:
         refuse_overwriting(data, out)
     tagger = computing.load(model)
     if data is not None:
-        _tag_data(tagger, data, out, answer, reading)
-    elif text is not None:
-        _tag_texts(tagger, text, answer, explain=explain, json=json)
+        _tag_data(tagger, data, (out, format), answer, reading)
+    elif texts.text is not None:
+        from multitudes.cli.tag_texts import tag_texts
+
+        tag_texts(tagger, texts, answer, quiet=reading.quiet, json=json)
 
 
-def _check(data: Path | None, text: list[str] | None, answer: Answer) -> None:
+def _check(data: Path | None, texts: Texts, answer: Answer, out: Path) -> None:
     """Refuse options that do not go together, before any work."""
-    if data is None and text is None:
+    if data is None and texts.text is None:
         raise ConfigError("predict needs data or --text: multitudes predict MODEL DATA")
-    if data is not None and text is not None:
+    if data is not None and texts.text is not None:
         raise ConfigError(
-            f"predict takes data or --text, not both, got {data} and --text {text[0]!r}: "
+            f"predict takes data or --text, not both, got {data} and --text {texts.text[0]!r}: "
             "leave out one (and quote a text of several words)"
         )
     if answer.proba and answer.sets:
         raise ConfigError(
             "predict takes --proba or --sets, not both: the labels of --sets have probabilities"
         )
+    if data is not None and texts.explain:
+        raise ConfigError(
+            "--explain goes with --text: give the text to be explained, --text '...' --explain"
+        )
+    if data is None and answer.only_new:
+        raise ConfigError("--only-new leaves out labels that are in DATA, and --text has none")
+    if data is None and out != STANDARD:
+        raise ConfigError(
+            f"--text shows labels on the terminal and writes no {out}: add --json and redirect "
+            "it, or give the texts as data"
+        )
 
 
 def _tag_data(
-    tagger: Tagger, data: Path, out: Path, answer: Answer, reading: TolerantReading
+    tagger: Tagger, data: Path, target: tuple[Path, str], answer: Answer, reading: TolerantReading
 ) -> None:
     from multitudes import progress
-    from multitudes.data import LabelSpace
+    from multitudes.data.alignment import over_names
     from multitudes.tagger import predict_to
 
+    out, format = target
+    among = answer.among(tagger, quiet=reading.quiet)
     with progress.shown(not reading.quiet):
         # Quiet, because labels in the data that the model does not know do not matter here.
         silent = dataclasses.replace(reading, quiet=True)
-        dataset = silent.dataset(data, labels=LabelSpace(tagger.classes_), split="tst")
+        dataset = over_names(silent.dataset(data, split="tst"), tagger.classes_)
         with output(out) as file:
-            n = predict_to(
+            written = predict_to(
                 file,
                 tagger,
                 dataset,
                 top_k=answer.top_k,
                 threshold=answer.threshold,
                 kind=answer.kind,
+                among=among,
+                format=format,
             )
-    if not reading.quiet and dataset.report and dataset.report.skipped:
-        remark(f"{data}: {dataclasses.replace(dataset.report, unknown_labels=0)}")
-    if not reading.quiet and out != STANDARD:
-        remark(f"{len(dataset):,} instances, {n:,} labels, written to {out}")
+    if not reading.quiet:
+        _say_what_was_done(data, dataset, out, written, answer)
 
 
-def _tag_texts(
-    tagger: Tagger, texts: list[str], answer: Answer, *, explain: bool, json: bool
+def _say_what_was_done(
+    data: Path, dataset: Dataset, out: Path, written: Written, answer: Answer
 ) -> None:
-    from multitudes.cli.show import show_json
-    from multitudes.tagger import predict_tags
-    from multitudes.tagger.explanations import checked_explaining
-
-    if explain and not json:
-        checked_explaining(tagger.model_)
-    tagged = predict_tags(
-        tagger, texts, kind=answer.kind, top_k=answer.top_k, threshold=answer.threshold
-    )
-    if json:
-        show_json(
-            [
-                {"text": text, "labels": [tag._asdict() for tag in tags]}
-                for text, tags in zip(texts, tagged, strict=True)
-            ]
+    if dataset.report and dataset.report.skipped:
+        remark(f"{data}: {dataclasses.replace(dataset.report, unknown_labels=0)}")
+    if answer.only_new and not dataset.Y.nnz:
+        remark(f"{data}: no instance has a label of the model, so --only-new left nothing out")
+    n, n_labels = written.n_instances, written.n_labels
+    if written.n_unknown:
+        remark(
+            f"{written.n_unknown:,} of {n:,} instances have no word that the model knows: they got "
+            "the labels of any text"
         )
-        return
-    _show_tags(texts, tagged, score="score" if answer.kind == "scores" else "probability")
-    if explain:
-        for text, tags in zip(texts, tagged, strict=True):
-            for tag in tags:
-                typer.echo()
-                typer.echo(tagger.explain(text, tag.label).table())
-
-
-def _show_tags(texts: list[str], tagged: list[list[Tag]], *, score: str) -> None:
-    from multitudes.cli.show import console, table
-
-    for text, tags in zip(texts, tagged, strict=True):
-        if len(texts) > 1:
-            typer.echo(text)
-        rows = [[tag.label, f"{tag.score:.3f}"] for tag in tags]
-        console().print(table(["label", score], rows) if rows else "(no labels)")
+    if out != STANDARD:
+        each = f"{n_labels / n:.1f} labels each ({n_labels:,} in all)" if n else "no labels"
+        remark(f"{n:,} instances, {each}, written to {out}")

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.holding_out import hold_out
+from multitudes.cli.holding_out import hold_out, share_of
 from multitudes.cli.model_help import show_settings
 from multitudes.cli.streams import Reading, TolerantReading, remark
 from multitudes.cli.training_report import Trained, show, show_as_json
 from multitudes.cli.verb import from_function
 from multitudes.errors import ConfigError, DataError
+
+REFIT = "refit"  # folder in that of the checkpoint
 
 if TYPE_CHECKING:
     from multitudes.data import Dataset
@@ -108,6 +110,7 @@ class Training:
     test: Annotated[
         Path | None, typer.Option("--test", help="Data to evaluate the model on afterwards.")
     ] = None
+    known_labels: options.KnownLabels = False
     validation: Annotated[
         str | None,
         typer.Option(
@@ -117,6 +120,14 @@ class Training:
             "calibrate on; a text encoder also keeps its best epoch by it.",
         ),
     ] = None
+    refit: Annotated[
+        bool,
+        typer.Option(
+            "--refit",
+            help="After --validation SHARE, train again on all data: as many epochs as were best, "
+            "with the probabilities learned before.",
+        ),
+    ] = False
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -134,6 +145,13 @@ class Training:
         ),
     ] = None
 
+    def check(self) -> None:
+        """Refuse what does not go together."""
+        if self.refit and (self.validation is None or share_of(self.validation) is None):
+            raise ConfigError(
+                "--refit trains on what --validation SHARE held out, e.g. --validation 0.1 --refit"
+            )
+
 
 def train(
     data: Annotated[
@@ -148,6 +166,7 @@ def train(
     list_settings: Annotated[
         bool, typer.Option("--list-settings", help="Show the settings of --model, and stop.")
     ] = False,
+    force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Learn from labeled texts (or features) and save the model.
@@ -160,14 +179,19 @@ def train(
     if data is None or model_folder is None:
         raise ConfigError("train needs data and a place: multitudes train DATA -o MODEL")
     from multitudes import progress
+    from multitudes.cli.targets import may_replace
     from multitudes.store.folder import check_target, check_writable
 
-    tagger = choosing.tagger()
+    training.check()
     check_target(model_folder)
+    may_replace(model_folder, force=force)
     if training.checkpoint is not None:
         check_writable(training.checkpoint)
-    with progress.shown(not reading.quiet), _cluster(training.ray, choosing.model):
-        trained = _trained(tagger, data, model_folder, training, reading)
+    with progress.shown(not reading.quiet, in_flags=True):
+        with progress.track("starting"):  # what has to be imported may take a while
+            tagger = choosing.tagger()
+        with _cluster(training.ray, choosing.model):
+            trained = _trained(tagger, data, model_folder, training, reading)
     if json:
         show_as_json(trained)
     else:
@@ -178,28 +202,66 @@ def _trained(
     tagger: Tagger, data: Path, folder: Path, training: Training, reading: TolerantReading
 ) -> Trained:
     """Read, train, calibrate, save and evaluate."""
+    from multitudes.cli.cards import note
+
+    try:
+        done = _saved(tagger, data, folder, training, reading)
+    except KeyboardInterrupt as stop:  # a network that saved itself says how to go on
+        raise KeyboardInterrupt(str(stop) or stopped(training.checkpoint)) from stop
+    try:
+        parts = _parts(done.held_out, training.test, reading)
+        reports = done.reports | _reports(done.tagger, parts, training)
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(f"stopped; the model is saved in {folder}") from stop
+    note("train", folder, data=(data, done.dataset), reports=reports, notes=[tagger.choice_])
+    return done._replace(reports=reports)
+
+
+def _saved(
+    tagger: Tagger, data: Path, folder: Path, training: Training, reading: TolerantReading
+) -> Trained:
+    """Read, train, calibrate and save; once more on all data if that was asked for."""
+    from multitudes.tagger.refitting import refit
     from multitudes.tagger.training import clear_checkpoint
 
-    from_groups = training.groups is not None
-    whole = reading.dataset(data, group_labels=training.groups)
+    whole = reading.dataset(data, group_labels=training.groups, require_labels=True)
+    grouped = whole.group_labels is not None and not whole.Y.nnz
+    from_groups = training.groups is not None or grouped
+    checkpoint = training.checkpoint
     dataset, held_out = hold_out(
         whole, training.validation, tagger.random_state, reading, from_groups=from_groups
     )
     started = time.perf_counter()
-    tagger.fit_dataset(
-        dataset,
-        from_groups=True if from_groups else None,
-        validation=held_out,
-        checkpoint=training.checkpoint,
-    )
-    seconds = time.perf_counter() - started
+    groups_or_none = True if from_groups else None
+    tagger.fit(dataset, from_groups=groups_or_none, validation=held_out, checkpoint=checkpoint)
     if held_out is not None:
         _calibrate(tagger, held_out)
+    places = [] if checkpoint is None else [checkpoint]
+    reports = {}
+    if training.refit:
+        reports = _reports(tagger, _parts(held_out, None, reading), training)
+        places += [] if checkpoint is None else [checkpoint / REFIT]
+        tagger = refit(
+            tagger, whole, from_groups=groups_or_none, checkpoint=places[-1] if places else None
+        )
+        dataset, held_out = whole, None
+    seconds = time.perf_counter() - started
     tagger.save(folder)
-    if training.checkpoint is not None:
-        clear_checkpoint(tagger.model_, training.checkpoint)
-    reports = _reports(tagger, dataset, held_out, training.test, reading)
-    return Trained(tagger, dataset, folder, seconds, reports)
+    for place in reversed(places):
+        clear_checkpoint(tagger.model_, place)
+    return Trained(tagger, dataset, held_out, folder, seconds, reports)
+
+
+def stopped(checkpoint: Path | None) -> str:
+    """Return what to tell a person who stopped a training."""
+    if checkpoint is None:
+        return "stopped; nothing was saved: with --checkpoint FOLDER a training can be resumed"
+    if checkpoint.is_dir() and any(checkpoint.iterdir()):
+        return (
+            f"stopped; what was finished is saved in {checkpoint}: the same command goes on "
+            "from there"
+        )
+    return f"stopped before anything could be saved in {checkpoint}: the same command begins again"
 
 
 def _cluster(address: str | None, model: str) -> AbstractContextManager[None]:
@@ -225,14 +287,24 @@ def _calibrate(tagger: Tagger, held_out: Dataset) -> None:
         remark(f"not calibrated: {error}")
 
 
-def _reports(
-    tagger: Tagger, dataset: Dataset, held_out: Dataset | None, test: Path | None, reading: Reading
-) -> dict[str, Report]:
-    """Return the metrics on the parts that were not learned from."""
-    from multitudes.data import LabelSpace
-    from multitudes.tagger import evaluate_on
-
+def _parts(held_out: Dataset | None, test: Path | None, reading: Reading) -> dict[str, Dataset]:
+    """Return what was not learned from, by name."""
     parts = {} if held_out is None else {"validation": held_out}
-    if test is not None:
-        parts["test"] = reading.dataset(test, labels=LabelSpace.of(dataset), split="tst")
-    return {name: evaluate_on(tagger, part) for name, part in parts.items()}
+    if test is not None:  # over its own labels: those unknown to the model are missed
+        parts["test"] = reading.dataset(test, split="tst")
+    return parts
+
+
+def _reports(tagger: Tagger, parts: dict[str, Dataset], training: Training) -> dict[str, Report]:
+    """Return the metrics on each part."""
+    from multitudes.cli.evaluate import in_flags
+    from multitudes.tagger import evaluate_dataset
+
+    reports = {
+        name: evaluate_dataset(tagger, part, known_labels=training.known_labels)
+        for name, part in parts.items()
+    }
+    return {
+        name: in_flags(report, skip_empty="evaluate --skip-empty")
+        for name, report in reports.items()
+    }

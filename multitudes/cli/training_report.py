@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from multitudes.cli.calibrate import how_sets_are_made
 from multitudes.cli.streams import remark
 
 if TYPE_CHECKING:
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class Trained(NamedTuple):
-    """What came of a training."""
+    """What came of a training; `held_out` is None where the model was trained on it after all."""
 
     tagger: Tagger
     dataset: Dataset
+    held_out: Dataset | None
     folder: Path
     seconds: float
     reports: dict[str, Report]
@@ -55,14 +57,15 @@ def show(trained: Trained, *, quiet: bool) -> None:
 
     tagger = trained.tagger
     if not quiet:
-        remark(f"{trained.dataset!r}\nmodel: {tagger.choice_}")
         if tagger.group_report_ is not None:
             remark(str(tagger.group_report_))
         for note in training_notes(tagger.model_):
             remark(note)
         if tagger.calibrated_ is not None:
-            remark(str(tagger.calibration_report()))
+            remark(f"{tagger.calibration_report()}\n{how_sets_are_made(tagger)}")
         remark(f"trained in {trained.seconds:.1f} s, saved to {trained.folder}")
     for name, report in trained.reports.items():
-        typer.echo(f"{name}:")
+        was_refitted = name == "validation" and trained.held_out is None
+        of_which = " (of the model before it was trained on all data)" if was_refitted else ""
+        typer.echo(f"{name}{of_which}:")
         show_report(report)

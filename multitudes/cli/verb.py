@@ -22,6 +22,7 @@ import typer
 import typer.core
 
 from multitudes.cli import TRACEBACK_VARIABLE
+from multitudes.cli.wrapping import stdout_without_trailing_blanks, terminal_width, wrapped
 from multitudes.errors import MultitudesError, ResourceError
 
 UNEXPECTED = 1
@@ -49,7 +50,9 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from None
         except MultitudesError as error:
-            _fail(f"error: {error}", error.exit_code)
+            from multitudes.cli.wording import in_flags
+
+            _fail(f"error: {in_flags(str(error), verb)}", error.exit_code)
         except MemoryError as error:
             _fail(f"error: out of memory: {error}", ResourceError.exit_code)
         except Exception as error:  # noqa: BLE001  a bug of ours must not look like a crash
@@ -63,7 +66,8 @@ def _fail(message: str, code: int) -> NoReturn:
     """Say it on stderr and leave with the exit code; with the traceback if that was asked for."""
     if os.environ.get(TRACEBACK_VARIABLE, "") not in ("", "0"):
         traceback.print_exc()
-    typer.secho(message, err=True, fg="red" if code != INTERRUPTED else None)
+    shown = wrapped(message, terminal_width(sys.stderr))
+    typer.secho(shown, err=True, fg="red" if code != INTERRUPTED else None)
     raise typer.Exit(code) from None
 
 
@@ -136,7 +140,39 @@ def from_function(home: str) -> str:
     return f"{_MARK}{home}:"
 
 
-class Verb(typer.core.TyperCommand):
+class PlainHelp:
+    """Help that shows what a user types: flags alone, and N, TEXT or PATH for values."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, with a word for the value of each."""
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            if parameter.metavar is None:
+                parameter.metavar = _value_of(parameter)
+        return found
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, whose boxes are not padded beyond their borders."""
+        with stdout_without_trailing_blanks():
+            super().format_help(ctx, formatter)  # type: ignore[misc]
+
+
+def _value_of(parameter: Any) -> str:
+    """Return the word that stands for the value of a parameter in help; none for a flag."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.name).upper()
+    if parameter.is_flag:
+        return ""
+    words = {"int": "N", "float": "X", "path": "PATH"}
+    kinds = parameter.display_type(None).strip("<>").split()
+    return words.get(kinds[0] if kinds else "", "TEXT")
+
+
+class Root(PlainHelp, typer.core.TyperGroup):
+    """The command ``multitudes`` itself."""
+
+
+class Verb(PlainHelp, typer.core.TyperCommand):
     """A command whose options may take their help from Config classes and functions."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from multitudes.data.dataset_parts import (
+    canonical,
+    check_groups,
+    check_length,
+    check_shape,
+    pairs_of,
+    row_ids,
+    strings,
+)
+from multitudes.data.label_lists import (
+    as_list,
+    check_as_many,
+    labels_and_names,
+    listed_texts,
+    text_list,
+)
 from multitudes.data.report import ReadReport
+from multitudes.data.tables import frame_table, huggingface_table, table_parts
 from multitudes.errors import DataError
 from multitudes.types import Sparse
 
@@ -37,6 +54,8 @@ class Dataset:
         The user's names of the labels; defaults to the ids as strings.
     label_texts : sequence of str, optional
         A description of each label.
+    label_titles : sequence of str, optional
+        What each label is called by people, if its name is e.g. a URI.
     uids : sequence of str, optional
         The user's own instance ids.
     groups : CSR (n_instances, n_groups), optional
@@ -58,6 +77,7 @@ class Dataset:
     X: sp.csr_array[Any] | None = None
     label_names: Sequence[str] | None = None
     label_texts: Sequence[str] | None = None
+    label_titles: Sequence[str] | None = None
     uids: Sequence[str] | None = None
     groups: sp.csr_array[Any] | None = None
     group_labels: sp.csr_array[Any] | None = None
@@ -70,17 +90,18 @@ class Dataset:
         if self.texts is None and self.X is None:
             raise DataError("a Dataset needs texts or X (features), got neither")
         for name in ("Y", "X", "groups", "group_labels"):
-            self._set(name, _canonical(name, getattr(self, name)))
+            self._set(name, canonical(name, getattr(self, name)))
         for name in (
             "texts",
             "uids",
             "label_names",
             "label_texts",
+            "label_titles",
             "group_names",
             "feature_names",
         ):
-            self._set(name, _strings(name, getattr(self, name)))
-        self._set("filter_pairs", _pairs(self.filter_pairs, self.Y.shape))
+            self._set(name, strings(name, getattr(self, name)))
+        self._set("filter_pairs", pairs_of(self.filter_pairs, self.Y.shape))
         self._check_sizes()
 
     def _set(self, name: str, value: object) -> None:
@@ -89,24 +110,119 @@ class Dataset:
 
     def _check_sizes(self) -> None:
         n, n_labels = self.Y.shape
-        _check_length("texts", self.texts, n, "instance")
-        _check_length("uids", self.uids, n, "instance")
-        _check_length("label_names", self.label_names, n_labels, "label")
-        _check_length("label_texts", self.label_texts, n_labels, "label")
-        _check_shape("X", self.X, 0, n, "row per instance")
-        _check_shape("groups", self.groups, 0, n, "row per instance")
+        check_length("texts", self.texts, n, "instance")
+        check_length("uids", self.uids, n, "instance")
+        check_length("label_names", self.label_names, n_labels, "label")
+        check_length("label_texts", self.label_texts, n_labels, "label")
+        check_length("label_titles", self.label_titles, n_labels, "label")
+        check_shape("X", self.X, 0, n, "row per instance")
+        check_shape("groups", self.groups, 0, n, "row per instance")
         if self.X is not None:
-            _check_length("feature_names", self.feature_names, self.X.shape[1], "feature")
+            check_length("feature_names", self.feature_names, self.X.shape[1], "feature")
         if self.groups is not None:
             n_groups = self.groups.shape[1]
-            _check_shape("group_labels", self.group_labels, 0, n_groups, "row per group")
-            _check_shape("group_labels", self.group_labels, 1, n_labels, "column per label")
-            _check_length("group_names", self.group_names, n_groups, "group")
+            check_shape("group_labels", self.group_labels, 0, n_groups, "row per group")
+            check_shape("group_labels", self.group_labels, 1, n_labels, "column per label")
+            check_length("group_names", self.group_names, n_groups, "group")
         elif self.group_labels is not None:
             raise DataError(
                 "group_labels need groups, the instances of each group; got group_labels alone"
             )
         check_groups(self.groups, self.group_labels)
+
+    @classmethod
+    def from_lists(
+        cls,
+        texts: Iterable[str],
+        labels: Any,
+        *,
+        label_names: Sequence[str] | None = None,
+        label_texts: Mapping[str, str] | Sequence[str] | None = None,
+        uids: Iterable[str] | None = None,
+    ) -> Self:
+        """Make a Dataset of texts and, for each, a list of label names.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            A list, an array, a Series of pandas or polars, a column of Hugging Face.
+        labels : sequence of sequences of str, or 0/1 matrix (n_instances, n_labels)
+            The label names of each text; or an array, sparse matrix or DataFrame of 0 and 1.
+        label_names : sequence of str, optional
+            The label space, e.g. that of the training data; by default all names that occur,
+            sorted. With a matrix, the names of its columns.
+        label_texts : mapping of str to str, or sequence of str, optional
+            Descriptions of labels, by name or in the order of `label_names`.
+        uids : sequence of str, optional
+            The user's own instance ids.
+
+        Examples
+        --------
+        >>> Dataset.from_lists(["a red belt", "an apple"], [["red", "belts"], ["fruit"]])
+        Dataset: 2 instances, 3 labels, 1.5 labels per instance, texts
+        """
+        Y, names = labels_and_names(labels, label_names)
+        listed = text_list(texts)
+        check_as_many(len(listed), Y.shape[0])
+        numbers = [str(label) for label in range(Y.shape[1])]
+        return cls(
+            Y=Y,
+            texts=listed,
+            label_names=names,
+            label_texts=listed_texts(label_texts, names or numbers),
+            uids=None if uids is None else as_list(uids),
+        )
+
+    @classmethod
+    def from_pandas(
+        cls,
+        frame: Any,
+        *,
+        text: str | Sequence[str],
+        labels: str | Sequence[str],
+        separator: str | None = None,
+        label_names: Sequence[str] | None = None,
+        uid: str | None = None,
+    ) -> Self:
+        """Make a Dataset of columns of a DataFrame, of pandas or polars.
+
+        Parameters
+        ----------
+        frame : DataFrame
+        text : str or list of str
+            The column of the texts; several are joined by a space, without missing ones.
+        labels : str or list of str
+            A column with lists of label names, or with texts that `separator` divides into names;
+            a missing value is no label. Or several columns, each named after a label, that hold 1
+            where a text has it, else 0.
+        separator : str, optional
+            What is between the labels of a text, e.g. ";".
+        label_names : sequence of str, optional
+            The label space, for a single column of labels; by default all names that occur, sorted.
+        uid : str, optional
+            The column of the user's own instance ids.
+        """
+        parts = table_parts(frame_table(frame), text, labels, separator, label_names, uid)
+        return cls(**parts)
+
+    @classmethod
+    def from_huggingface(
+        cls,
+        data: Any,
+        *,
+        text: str | Sequence[str],
+        labels: str | Sequence[str],
+        separator: str | None = None,
+        label_names: Sequence[str] | None = None,
+        uid: str | None = None,
+    ) -> Self:
+        """Make a Dataset of columns of one split of a Hugging Face dataset.
+
+        Parameters are those of `from_pandas`. Labels that are numbers with names (`ClassLabel`)
+        get these; a column may also hold one such label for each text.
+        """
+        parts = table_parts(huggingface_table(data), text, labels, separator, label_names, uid)
+        return cls(**parts)
 
     def __len__(self) -> int:
         return int(self.Y.shape[0])
@@ -156,7 +272,7 @@ class Dataset:
 
         An instance may be taken more than once. The reader's report is left out.
         """
-        ids = _row_ids(rows, len(self))
+        ids = row_ids(rows, len(self))
         return dataclasses.replace(
             self,
             Y=self.Y[ids],
@@ -199,141 +315,6 @@ class Dataset:
                 "columns the label space"
             )
         return dataclasses.replace(self, Y=Y)
-
-
-def _canonical(name: str, matrix: Sparse) -> Sparse:
-    """Return a float32 CSR array with sorted, unique indices; `matrix` itself if it is one."""
-    if matrix is None:
-        return None
-    is_sparse: bool = sp.issparse(matrix)
-    if not is_sparse:
-        raise DataError(
-            f"{name} must be a scipy sparse array, got {type(matrix).__name__}: "
-            "wrap it in scipy.sparse.csr_array"
-        )
-    if type(matrix) is not sp.csr_array or matrix.dtype != np.float32:
-        matrix = sp.csr_array(matrix, dtype=np.float32)
-    matrix = _narrow(matrix)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    if not np.isfinite(matrix.data).all():
-        row = int(
-            np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], "right")
-        )
-        raise DataError(f"{name} must be finite, got NaN or infinity in row {row - 1}")
-    return matrix
-
-
-def _narrow(matrix: Sparse) -> Sparse:
-    """Return the same matrix with int32 indices if they suffice.
-
-    scipy keeps whatever index type it was given, and a kernel compiles anew for each.
-    """
-    largest = max(matrix.nnz, *matrix.shape)
-    indices, indptr = matrix.indices, matrix.indptr
-    if indices.dtype == indptr.dtype == np.int32 or largest > np.iinfo(np.int32).max:
-        return matrix
-    parts = (matrix.data, indices.astype(np.int32), indptr.astype(np.int32))
-    return sp.csr_array(parts, shape=matrix.shape)
-
-
-def _strings(name: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
-    if values is None:
-        return None
-    if isinstance(values, str):
-        raise DataError(f"{name} must be a sequence of strings, got one string: {values[:50]!r}")
-    strings = tuple(values)
-    kinds = set(map(type, strings))
-    if not all(issubclass(kind, str) for kind in kinds):
-        place = next(i for i, value in enumerate(strings) if not isinstance(value, str))
-        raise DataError(f"{name} must be strings, got {strings[place]!r} at position {place}")
-    return strings
-
-
-def _pairs(pairs: npt.ArrayLike | None, shape: tuple[int, int]) -> npt.NDArray[np.int64] | None:
-    if pairs is None:
-        return None
-    array = np.asarray(pairs)
-    if array.size == 0:
-        return np.zeros((0, 2), np.int64)
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise DataError(
-            "filter_pairs must be an integer array (n_pairs, 2) of instance and label, "
-            f"got shape {array.shape} of {array.dtype}"
-        )
-    outside = (array < 0) | (array >= np.array(shape))
-    if outside.any():
-        place = int(np.flatnonzero(outside.any(axis=1))[0])
-        raise DataError(
-            f"filter pair {place} is (instance, label) {tuple(array[place].tolist())}; expected "
-            f"instances below {shape[0]:,} and labels below {shape[1]:,}"
-        )
-    return array.astype(np.int64, copy=False)
-
-
-def _row_ids(rows: npt.ArrayLike, n: int) -> npt.NDArray[np.int64]:
-    array = np.asarray(rows)
-    if array.dtype == bool:
-        if array.shape != (n,):
-            raise DataError(f"a mask must have one entry per instance ({n}), got {array.shape}")
-        return np.flatnonzero(array)
-    if array.size == 0:
-        return np.zeros(0, np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise DataError(
-            "rows must be a list of instance numbers or a mask, "
-            f"got shape {array.shape} of {array.dtype}"
-        )
-    if array.min() < 0 or array.max() >= n:
-        bad = array[(array < 0) | (array >= n)][0]
-        raise DataError(f"instance {bad} does not exist; expected 0 to {n - 1}")
-    return array.astype(np.int64)
-
-
-def _check_length(name: str, values: Sequence[str] | None, expected: int, what: str) -> None:
-    if values is not None and len(values) != expected:
-        raise DataError(f"{name} must have one entry per {what} ({expected}), got {len(values)}")
-
-
-def _check_shape(name: str, matrix: Sparse | None, axis: int, expected: int, what: str) -> None:
-    if matrix is not None and matrix.shape[axis] != expected:
-        raise DataError(f"{name} must have one {what} ({expected}), got {matrix.shape[axis]}")
-
-
-def check_groups(groups: Sparse | None, group_labels: Sparse | None) -> None:
-    """Refuse memberships other than 0 and 1, and counts that are not whole numbers >= 0.
-
-    Parameters
-    ----------
-    groups : CSR (n_instances, n_groups), optional
-    group_labels : CSR (n_groups, n_labels), optional
-    """
-    if groups is not None:
-        bad = (groups.data != 0) & (groups.data != 1)
-        if bad.any():
-            row, column, value = _first(groups, bad)
-            raise DataError(
-                f"groups must hold 1 where an instance is in a group, got {value:g} for instance "
-                f"{row} and group {column}"
-            )
-    if group_labels is not None:
-        counts = group_labels.data
-        bad = (counts < 0) | (counts != np.rint(counts)) | np.isinf(counts)
-        if bad.any():
-            row, column, value = _first(group_labels, bad)
-            raise DataError(
-                "group_labels must hold how many instances of a group have a label, whole numbers "
-                f">= 0, got {value:g} for group {row} and label {column}: write 1 where only the "
-                "set of labels is known"
-            )
-
-
-def _first(matrix: Sparse, marked: npt.NDArray[np.bool_]) -> tuple[int, int, float]:
-    """Return (row, column, value) of the first marked entry of a CSR matrix."""
-    at = int(np.argmax(marked))
-    row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
-    return row, int(matrix.indices[at]), float(matrix.data[at])
 
 
 def _counted(count: int, what: str) -> str:

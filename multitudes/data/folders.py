@@ -29,7 +29,7 @@ from multitudes.data.compression import (
     uncompressed_suffix,
 )
 from multitudes.data.dataset import Dataset
-from multitudes.data.json_fields import join_parts
+from multitudes.data.field_names import join_parts
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.lines import json_objects, line_blocks
 from multitudes.data.report import ErrorLog, excerpt
@@ -94,7 +94,7 @@ def find_split(folder: Path, split: str, suffixes: Collection[str]) -> Path:
     present = ", ".join(usual_splits(folder, suffixes)) or "none"
     raise DataError(
         f"{folder} has no file for the split {split!r} (it has: {present}); expected e.g. "
-        f"{wanted}.jsonl: set split, or name the file itself"
+        f"{wanted}.jsonl: name the file itself, or choose with split='tst' or the like"
     )
 
 
@@ -116,7 +116,7 @@ def read_label_file(path: str | Path) -> LabelSpace:
     titles: list[str] = []
     uids: list[str] = []
     texts: list[str] = []
-    for line, record in json_objects(path, ErrorLog("raise"), max_line_bytes=_MAX_LABEL_BYTES):
+    for line, record in json_objects(path, ErrorLog("strict"), max_line_bytes=_MAX_LABEL_BYTES):
         if line != len(titles) + 1:
             raise DataError(
                 f"{path}:{line - 1}: a blank line; expected one label per line, as the line "
@@ -124,7 +124,10 @@ def read_label_file(path: str | Path) -> LabelSpace:
             )
         uid = record.get("uid", line)
         title = record.get("title") or str(record.get("uid", ""))
-        text = record.get("text", join_parts(record.get("title", ""), record.get("content", "")))
+        parts = [record.get("title") or "", record.get("content") or ""]
+        text = record.get("text", parts)
+        if text is parts and set(map(type, parts)) == {str}:
+            text = join_parts(*parts)
         if not isinstance(title, str) or not isinstance(text, str) or not title:
             raise DataError(
                 f"{path}:{line}: a label has no name (got {excerpt(record)}); expected "
@@ -178,7 +181,7 @@ def find_feature_file(folder: Path) -> Path | None:
 def read_feature_file(path: Path) -> list[str]:
     """Read the names of all features."""
     names: list[str] = []
-    for block in line_blocks(path, ErrorLog("raise"), max_line_bytes=_MAX_FEATURE_BYTES):
+    for block in line_blocks(path, ErrorLog("strict"), max_line_bytes=_MAX_FEATURE_BYTES):
         try:
             text = block.data.decode()
         except UnicodeDecodeError as error:
@@ -219,10 +222,10 @@ def write_feature_file(names: Sequence[str], folder: Path) -> None:
 class NamesBeside:
     """The names found in a folder, and the files they are from; None if there is no file."""
 
-    labels: LabelSpace | None
-    features: Sequence[str] | None
-    label_path: Path | None
-    feature_path: Path | None
+    labels: LabelSpace | None = None
+    features: Sequence[str] | None = None
+    label_path: Path | None = None
+    feature_path: Path | None = None
 
     @classmethod
     def of(cls, folder: Path) -> NamesBeside:

@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
+from multitudes.data.field_names import (
+    GROUPS,
+    LABELS,
+    UIDS,
+    asked_texts,
+    join_parts,
+    listed,
+    nearest,
+    usual_name,
+    usual_texts,
+)
 from multitudes.data.options import ReadOptions
 from multitudes.data.records import Columns, Records
 from multitudes.data.report import excerpt
+from multitudes.errors import DataError
 from multitudes.types import IntArray
 
-PARTS = ("title", "content")
-LABELS = ("labels", "target_ind")
-UIDS = ("uid", "id")
-GROUPS = ("group", "groups")
+# A label may be an object, e.g. {"uri": "http://...", "label": "trade policy"} in Annif's corpora.
+LABEL_KEYS = ("uri", "label", "name")
 
 Row = tuple[str, list[Any] | None, str | None, list[str] | None]
 
 
-def join_parts(title: str, content: str) -> str:
-    """Join a title and a content with a space between them, unless one is empty."""
-    return f"{title} {content}" if title and content else title or content
-
-
 @dataclass(frozen=True)
 class Layout:
-    """The fields a record has, by name; a record with one of `absent` has another layout."""
+    """The names of the fields that a record's parts are in."""
 
     texts: tuple[str, ...]
     labels: str | None
     uid: str | None
     group: str | None
-    absent: frozenset[str]
 
 
 class JsonFields:
@@ -45,60 +49,62 @@ class JsonFields:
 
     def __init__(self, options: ReadOptions, records: Records) -> None:
         self._records = records
-        self._text = options.text_column
-        self._labels = LABELS if options.label_column is None else (options.label_column,)
-        self._uids = UIDS if options.uid_column is None else (options.uid_column,)
-        self._groups = GROUPS if options.group_column is None else (options.group_column,)
+        self._texts = asked_texts(options)
+        self._asked = (options.label_column, options.uid_column, options.group_column)
         self._layout: Layout | None = None
+        self._keys: set[str] = set()
+        self._texts_seen: set[str] = set()
 
     # One record, with reasons ------------------------------------------------------------------
 
     def row(self, record: dict[str, Any]) -> Row | str:
         """Return (text, labels, uid, groups) of a record, or what is wrong with it."""
         layout = self._layout_of(record)
-        if isinstance(layout, str):
-            return layout
-        texts = [record[name] for name in layout.texts]
-        for name, text in zip(layout.texts, texts, strict=True):
-            if not isinstance(text, str):
-                return f"{name!r} is not a text (got {excerpt(text)}); expected a string"
-        labels = None if layout.labels is None else record[layout.labels]
+        if not layout.texts:
+            return self._no_text(record)
+        text = _text_of(record, layout.texts)
+        labels = None if layout.labels is None else self._named(record[layout.labels])
         groups = None if layout.group is None else group_names(record[layout.group])
         problem = (
-            self._unlike_the_first(layout, record)
+            text[1]
+            or self._unlike_the_first(layout, record)
             or self._label_problem(layout.labels, labels)
             or self._group_problem(groups)
             or _uid_problem(layout.uid, record)
         )
         if problem is not None:
             return problem
-        self._layout = self._layout or layout
+        self._settle(layout, record)
         uid = None if layout.uid is None else str(record[layout.uid])
-        text = texts[0] if len(texts) == 1 else join_parts(texts[0], texts[1])
-        return text, labels, uid, groups if isinstance(groups, list) else None
+        return text[0], labels, uid, groups if isinstance(groups, list) else None
 
-    def _layout_of(self, record: dict[str, Any]) -> Layout | str:
-        texts: tuple[str, ...]
-        preferred: tuple[str, ...] = ()
-        if self._text is not None:
-            texts = (self._text,) if self._text in record else ()
-        elif "text" in record:
-            texts = ("text",)
-        else:
-            texts, preferred = tuple(p for p in PARTS if p in record), ("text", *PARTS)
-        if not texts:
-            wanted = repr(self._text) if self._text else "'text', or 'title' and 'content'"
-            return (
-                f"the text is missing (got fields {excerpt(list(record))}); expected {wanted}: "
-                "name the field with text_column"
-            )
+    def _layout_of(self, names: Iterable[str]) -> Layout:
+        """Return which of some fields are which."""
+        present = set(names)
         labels, uid, group = (
-            next((name for name in names if name in record), None)
-            for names in (self._labels, self._uids, self._groups)
+            usual_name(present, usual) if asked is None else (asked if asked in present else None)
+            for asked, usual in zip(self._asked, (LABELS, UIDS, GROUPS), strict=True)
         )
-        absent = {*preferred, *_before(self._labels, labels), *_before(self._uids, uid)}
-        absent |= {*_before(self._groups, group)}
-        return Layout(texts, labels, uid, group, frozenset(absent - set(texts)))
+        if self._texts:
+            texts = [name for name in self._texts if name in present]
+        else:
+            texts = usual_texts(list(present), (labels, uid, group))
+        return Layout(tuple(texts), labels, uid, group)
+
+    def _no_text(self, record: dict[str, Any]) -> str:
+        usual = "'text', 'title', 'description' or the like"
+        wanted = " and ".join(map(repr, self._texts)) or usual
+        return (
+            f"the text is missing (got fields {listed(list(record))}); expected {wanted}: name the "
+            "field with text_column"
+        )
+
+    def _settle(self, layout: Layout, record: dict[str, Any]) -> None:
+        self._texts_seen.update(layout.texts)
+        if self._layout is None:
+            self._layout, self._keys = layout, set(record)
+            self._records.field_names = list(record)
+            self._records.taken = taken(layout)
 
     def _unlike_the_first(self, layout: Layout, record: dict[str, Any]) -> str | None:
         if self._layout is None:
@@ -118,6 +124,12 @@ class JsonFields:
                 )
         return None
 
+    def _named(self, labels: Any) -> Any:
+        """Return labels with the names of those that are objects, whose titles are noted."""
+        if not isinstance(labels, list) or dict not in set(map(type, labels)):
+            return labels
+        return [label_of(label, self._records.titles) for label in labels]
+
     def _label_problem(self, name: str | None, labels: Any) -> str | None:
         if name is None:
             return None
@@ -131,6 +143,16 @@ class JsonFields:
             return groups
         return None if groups is None else self._records.groups.problem(groups)
 
+    def check(self) -> None:
+        """Refuse a text field that was asked for and that no record had."""
+        missing = [name for name in self._texts if name not in self._texts_seen]
+        if missing and self._layout is not None:
+            fields = self._records.field_names
+            raise DataError(
+                f"{self._records.path}: no line has the field {missing[0]!r} (got fields "
+                f"{listed(fields)}); correct text_column: {nearest(missing[0], fields)}"
+            )
+
     # Many records at once ----------------------------------------------------------------------
 
     def columns(self, records: list[dict[str, Any]]) -> Columns | None:
@@ -138,7 +160,7 @@ class JsonFields:
         if self._layout is None:
             self.row(records[0])  # settles the layout, if the record is valid
         layout = self._layout
-        if layout is None or not all(map(layout.absent.isdisjoint, records)):
+        if layout is None or not self._share_layout(records, layout):
             return None
         try:
             texts = [list(map(itemgetter(name), records)) for name in layout.texts]
@@ -162,25 +184,49 @@ class JsonFields:
             return None
         return Columns(_joined(texts), labels, ids, uids, groups)  # type: ignore[arg-type]
 
+    def _share_layout(self, records: list[dict[str, Any]], layout: Layout) -> bool:
+        """Return whether no record has a field that would be preferred to one of the layout."""
+        keys: set[str] = set().union(*records)
+        return keys <= self._keys or self._layout_of(keys) == layout
+
     def _label_ids(self, labels: list[Any]) -> IntArray | None:
         if not _all_are(list, labels):
             return None
         return self._records.numbering.encode_if_valid(list(chain.from_iterable(labels)))
 
 
+def taken(layout: Layout) -> str:
+    """Return what was read as what, for the report."""
+    parts = [f"text: {' + '.join(layout.texts)}", f"labels: {layout.labels or 'none'}"]
+    parts += [f"uid: {layout.uid}"] if layout.uid else []
+    parts += [f"groups: {layout.group}"] if layout.group else []
+    return ", ".join(parts)
+
+
+def label_of(label: Any, titles: dict[str, str]) -> Any:
+    """Return the name of a label that may be an object: its URI, else what it is called."""
+    if not isinstance(label, dict):
+        return label
+    name = next((label[key] for key in LABEL_KEYS if label.get(key)), label)
+    title = label.get("label")
+    if isinstance(name, str) and isinstance(title, str) and title != name:
+        titles.setdefault(name, title)
+    return name
+
+
+def _text_of(record: dict[str, Any], names: Sequence[str]) -> tuple[str, str | None]:
+    """Return the text, and what is wrong with it; one of several parts may be null."""
+    parts = [record[name] for name in names]
+    if len(parts) > 1 and any(part is not None for part in parts):
+        parts = ["" if part is None else part for part in parts]
+    for name, part in zip(names, parts, strict=True):
+        if not isinstance(part, str):
+            return "", f"{name!r} is not a text (got {excerpt(part)}); expected a string"
+    return join_parts(*parts), None
+
+
 def _joined(texts: list[list[str]]) -> list[str]:
-    if len(texts) == 1:
-        return texts[0]
-    # `join_parts` without the call.
-    pairs = zip(*texts, strict=True)
-    return [
-        f"{title} {content}" if title and content else title or content for title, content in pairs
-    ]
-
-
-def _before(names: tuple[str, ...], chosen: str | None) -> tuple[str, ...]:
-    """Return the names that would have been chosen before `chosen`."""
-    return names if chosen is None else names[: names.index(chosen)]
+    return texts[0] if len(texts) == 1 else list(map(join_parts, *texts))
 
 
 def _all_are(kind: type, values: Iterable[Any]) -> bool:

@@ -85,7 +85,7 @@ class LabelNumbering:
         if isinstance(label, str) and not (label.isascii() and label.isdigit()):
             return (
                 f"a label is not an id (got {excerpt(label)}); "
-                "expected a whole number, as label_kind is 'ids'"
+                "expected a whole number, because of label_kind='ids'"
             )
         return self._problem_of_id(int(label))
 
@@ -154,14 +154,14 @@ class LabelNumbering:
                 break
             self.unknown_examples[names[place]] = None
 
-    def result(self) -> tuple[int, Sequence[str] | None, Sequence[str] | None]:
-        """Return (n_labels, label names, label texts), after all labels have been encoded."""
+    def result(self) -> tuple[int, LabelSpace | None]:
+        """Return (n_labels, their label space if they have names), after all were encoded."""
         fixed = self._fixed()
         if fixed is not None:
-            return len(fixed), fixed.names, fixed.texts
+            return len(fixed), fixed
         if self.kind == "names":
-            return len(self._names), tuple(self._names), None
-        return self._largest + 1 if self._n_labels is None else self._n_labels, None, None
+            return len(self._names), LabelSpace(tuple(self._names))
+        return self._largest + 1 if self._n_labels is None else self._n_labels, None
 
     def _fixed(self) -> LabelSpace | None:
         return None if self._for_ids_only and self.kind == "names" else self.space

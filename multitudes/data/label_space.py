@@ -28,10 +28,13 @@ class LabelSpace:
         One unique name per label.
     texts : sequence of str, optional
         A description of each label.
+    titles : sequence of str, optional
+        What each label is called by people, if its name is e.g. a URI.
     """
 
     names: Sequence[str]
     texts: Sequence[str] | None = None
+    titles: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -43,11 +46,14 @@ class LabelSpace:
                 f"label names must be unique, got {name!r} for labels {place} and "
                 f"{self.index[name]}"
             )
-        if self.texts is not None:
-            object.__setattr__(self, "texts", tuple(self.texts))
-            if len(self.texts) != len(self.names):
+        for what in ("texts", "titles"):
+            values = getattr(self, what)
+            if values is None:
+                continue
+            object.__setattr__(self, what, tuple(values))
+            if len(values) != len(self.names):
                 raise DataError(
-                    f"label texts must be one per label ({len(self.names)}), got {len(self.texts)}"
+                    f"label {what} must be one per label ({len(self.names)}), got {len(values)}"
                 )
 
     @classmethod
@@ -56,7 +62,7 @@ class LabelSpace:
         names = dataset.label_names
         if names is None:
             names = [str(label) for label in range(dataset.n_labels)]
-        return cls(names, dataset.label_texts)
+        return cls(names, dataset.label_texts, dataset.label_titles)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -90,12 +96,13 @@ def relabel(dataset: Dataset, space: LabelSpace, *, unknown_labels: str = "drop"
         pairs = pairs[pairs[:, 1] >= 0]
     return dataclasses.replace(
         dataset,
-        Y=_move_columns(dataset.Y, target, len(space)),
+        Y=move_columns(dataset.Y, target, len(space)),
         group_labels=None
         if dataset.group_labels is None
-        else _move_columns(dataset.group_labels, target, len(space)),
+        else move_columns(dataset.group_labels, target, len(space)),
         label_names=space.names,
         label_texts=space.texts,
+        label_titles=space.titles,
         filter_pairs=pairs,
         report=report,
     )
@@ -116,7 +123,7 @@ def _with_unknown(dataset: Dataset, target: IntArray, unknown_labels: str) -> Re
             f"{names[0]!r}): add them to it, or drop them with unknown_labels='drop'"
         )
     count = int(used[lost].sum())
-    report = dataset.report or ReadReport()
+    report = ReadReport() if dataset.report is None else dataset.report
     return dataclasses.replace(
         report,
         unknown_labels=report.unknown_labels + count,
@@ -124,7 +131,8 @@ def _with_unknown(dataset: Dataset, target: IntArray, unknown_labels: str) -> Re
     )
 
 
-def _move_columns(matrix: Sparse, target: IntArray, n_columns: int) -> Sparse:
+def move_columns(matrix: Sparse, target: IntArray, n_columns: int) -> Sparse:
+    """Return a matrix whose column j is moved to ``target[j]``, or dropped if that is negative."""
     entries = matrix.tocoo()
     columns = target[entries.coords[1]]
     kept = columns >= 0

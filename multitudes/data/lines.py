@@ -147,8 +147,11 @@ def parse_object(line: bytes) -> dict[str, Any] | str:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         return _what_is_broken(line, error)
-    if isinstance(value, dict):
-        return value
+    return value if isinstance(value, dict) else not_an_object(value)
+
+
+def not_an_object(value: Any) -> str:
+    """Return what is wrong with JSON that is not an object."""
     return (
         f"the line is JSON but not an object (got {excerpt(value)}); "
         'expected {"text": ..., "labels": [...]}'

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 class ReadOptions(Config):
     """How a file is read. Each format uses the settings that apply to it."""
 
-    text_column: str | None = setting(
-        None, "Field or column of the text; by default text, or title and content."
+    text_column: str | tuple[str, ...] | None = setting(
+        None,
+        "Field or column of the text; several are joined, as in title,description. By default "
+        "those with usual names: title, name, abstract, description, content, body, text, ...",
     )
     label_column: str | None = setting(
-        None, "Field or column of the labels; by default labels, target_ind, ..."
+        None, "Field or column of the labels; by default labels, tags, categories, ..."
     )
     uid_column: str | None = setting(
         None, "Field or column of the instances' own ids; by default uid or id."
@@ -35,8 +37,11 @@ class ReadOptions(Config):
         choices=("auto", "names", "ids"),
     )
     label_separator: str | None = setting(
-        None, "Separator of the labels of one CSV field or Parquet string; defaults to ';'."
+        None,
+        "Separator of the labels of one CSV field or Parquet string (space and \\t stand for "
+        "themselves); by default found by looking: lists, URIs, or what is between ; | and commas.",
     )
+    label_prefix: str = setting("__label__", "What labels start with in the fastText format.")
     delimiter: str | None = setting(
         None, "Separator of the fields of a CSV line; by default a guess: tab, comma or semicolon."
     )
@@ -51,6 +56,14 @@ class ReadOptions(Config):
     instance_groups: str | None = setting(
         None,
         "Path of a JSON lines file with the groups of each instance, for formats without groups.",
+    )
+    vocabulary: str | None = setting(
+        None,
+        "Path of a vocabulary (SKOS: .ttl, .rdf, .nt, .jsonld; or .tsv, .csv, .jsonl) that names "
+        "the labels, which are its URIs.",
+    )
+    language: str | None = setting(
+        None, "Language of the names to take from the vocabulary, e.g. de; by default a guess."
     )
     require_labels: bool = setting(False, "Refuse a file that has no labels field.")
     unknown_labels: str = setting(
@@ -79,6 +92,7 @@ class ReadOptions(Config):
     )
 
     def __post_init__(self) -> None:
+        self._accept_other_types()
         super().__post_init__()
         _check_one_character(self, "delimiter", self.delimiter)
         if self.quote:
@@ -87,6 +101,26 @@ class ReadOptions(Config):
             raise ConfigError(f"ReadOptions.quote must differ from delimiter, got {self.quote!r}")
         if self.label_separator == "":
             raise ConfigError("ReadOptions.label_separator must not be empty, got ''")
+        if not self.label_prefix.strip():
+            raise ConfigError(
+                f"ReadOptions.label_prefix must not be empty, got {self.label_prefix!r}"
+            )
+        if self.language is not None and self.vocabulary is None:
+            raise ConfigError(
+                f"ReadOptions.language is that of a vocabulary's names, got {self.language!r} "
+                "without vocabulary: name a file with vocabulary"
+            )
+
+    def _accept_other_types(self) -> None:
+        """Take numbers of columns, lists of columns, and separators as a shell passes them on."""
+        for name in ("text_column", "label_column", "uid_column", "group_column"):
+            value = getattr(self, name)
+            if isinstance(value, int) and not isinstance(value, bool):
+                object.__setattr__(self, name, str(value))
+        if isinstance(self.text_column, (list, tuple)):
+            columns = tuple(str(column) for column in self.text_column)
+            object.__setattr__(self, "text_column", columns or None)
+        _accept_words(self)
 
 
 @dataclass(frozen=True)
@@ -98,7 +132,10 @@ class WriteOptions(Config):
         "Write label names or ids; auto: names if the Dataset has them.",
         choices=("auto", "names", "ids"),
     )
-    label_separator: str = setting(";", "Separator of the labels of one CSV field.")
+    label_separator: str | None = setting(
+        None, "Separator of the labels of one CSV field; defaults to ';', or lists if need be."
+    )
+    label_prefix: str = setting("__label__", "What labels start with in the fastText format.")
     delimiter: str | None = setting(
         None, "Separator of the fields of a CSV line; defaults to a tab for .tsv, else a comma."
     )
@@ -117,6 +154,7 @@ class WriteOptions(Config):
     )
 
     def __post_init__(self) -> None:
+        _accept_words(self)
         super().__post_init__()
         _check_one_character(self, "delimiter", self.delimiter)
         if self.label_separator == "":
@@ -126,6 +164,13 @@ class WriteOptions(Config):
         """Return whether labels are written as names rather than ids."""
         names = self.label_kind == "auto" and dataset.label_names is not None
         return names or self.label_kind == "names"
+
+
+def _accept_words(options: ReadOptions | WriteOptions) -> None:
+    """Take words for separators that a shell or a settings file cannot easily hold."""
+    meant = {"space": " ", "\\t": "\t", "tab": "\t", "\\n": "\n"}.get(str(options.label_separator))
+    if meant is not None:
+        object.__setattr__(options, "label_separator", meant)
 
 
 def _check_one_character(options: Config, name: str, value: str | None) -> None:

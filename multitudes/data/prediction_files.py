@@ -5,20 +5,20 @@
     {"uid": "q7", "labels": [{"label": "belts", "score": 0.93}, {"label": "leather", "score": 0.4}]}
     {"row": 1, "labels": []}
 
-An instance is known by its uid, or by its row if the data has no uids. What other programs
-write is read too: lines whose labels are plain names or ids, (label, score) pairs, a SciPy
-``.npz`` of scores (n_instances, n_labels), and any format that `read_dataset` knows, whose
-labels then count as a set without order.
+An instance is known by its uid, or by its row if the data has no uids. Tables with a row per label
+are read as well (see `multitudes.data.prediction_writing`), and what other programs write: lines
+whose labels are plain names or ids, (label, score) pairs, a SciPy ``.npz`` of scores (n_instances,
+n_labels), and any format that `read_dataset` knows, whose labels then count as a set without order.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from multitudes.data.lines import line_blocks
 from multitudes.data.reading import read_dataset
 from multitudes.data.report import ErrorLog
 from multitudes.errors import DataError
-from multitudes.types import FloatArray, LabelArray
+from multitudes.types import FloatArray, LabelArray, Predictions
 
 MAX_LINE_BYTES = 1 << 26
 
@@ -64,15 +64,32 @@ class PredictionFile:
     def __len__(self) -> int:
         return len(self.counts)
 
+    @classmethod
+    def of(
+        cls, blocks: Iterable[Predictions], names: Sequence[str], *, path: Path = Path("model")
+    ) -> PredictionFile:
+        """Return predictions as if they had been written by a model that calls labels `names`.
 
-def write_line(
-    out: BinaryIO, instance: dict[str, Any], labels: Sequence[str], scores: FloatArray
-) -> None:
-    """Write one instance, known by ``{"uid": ...}`` or ``{"row": ...}``."""
-    tags = [{"label": name, "score": score} for name, score in zip(labels, scores, strict=True)]
-    # numpy's float32 scalars are written with the few digits that float32 needs.
-    line = orjson.dumps({**instance, "labels": tags}, option=orjson.OPT_SERIALIZE_NUMPY)
-    out.write(line + b"\n")
+        Parameters
+        ----------
+        blocks : iterable of Predictions
+            Some instances after the other.
+        path : Path
+            What messages call them.
+        """
+        counts, labels, scores = [], [], []
+        for block in blocks:
+            listed = block.labels >= 0
+            counts.append(listed.sum(axis=1).astype(np.int64))
+            labels.append(block.labels[listed])
+            scores.append(block.scores[listed])
+        return cls(
+            path,
+            np.concatenate(counts),
+            np.concatenate(labels),
+            np.concatenate(scores),
+            names=list(names),
+        )
 
 
 def read_prediction_file(path: str | PathLike[str], *, format: str | None = None) -> PredictionFile:
@@ -88,7 +105,9 @@ def read_prediction_file(path: str | PathLike[str], *, format: str | None = None
         return _read_json_lines(path)
     if start.startswith(b"PK") and format is None:
         return _read_npz(path)
-    return _from_dataset(path, None)
+    from multitudes.data.prediction_tables import is_prediction_table, read_prediction_table
+
+    return read_prediction_table(path) if is_prediction_table(path) else _from_dataset(path, None)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,17 +16,23 @@ from multitudes.data.formats import (
     formats_of_packages,
     list_formats,
 )
+from multitudes.data.formats.delimited import CSV, TSV, looks_like_table
 from multitudes.data.formats.format import Format
 from multitudes.data.formats.json_lines import JSON_LINES
 from multitudes.data.formats.lf import LF
-from multitudes.data.label_space import LabelSpace
+from multitudes.data.formats.plain_lines import LINES
+from multitudes.data.groups.folders import within_grouped_folder
+from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.options import DEFAULT_READ, ReadOptions
+from multitudes.data.report import ReadReport
+from multitudes.data.vocabularies import named_by, read_vocabulary
 from multitudes.errors import DataError
 
 _PEEK_BYTES = 1 << 16
 _BOM = b"\xef\xbb\xbf"
-# Tables and lists of texts are called .txt as well, so that reading goes by the content first.
-_TELLS_NOTHING = ".txt"
+# Anything may be called .txt, or have no suffix, e.g. stdin: there, reading goes by the content,
+# and a table must look like one. What is nothing else is one text per line.
+_TELLS_NOTHING = ("", ".txt")
 
 
 def read_dataset(
@@ -60,14 +67,32 @@ def read_dataset(
     >>> train = read_dataset("train.jsonl")                                 # doctest: +SKIP
     >>> test = read_dataset("test.jsonl", labels=train)                     # doctest: +SKIP
     """
-    path = Path(path)
+    path, options = within_grouped_folder(Path(path), options)
     if format is None:
         known, path = detect(path, options.split)
     else:
         known = find_format(format)
     known.check_instance_groups(options.instance_groups)
     space = LabelSpace.of(labels) if isinstance(labels, Dataset) else labels
-    return known.read(path, options, labels=space)
+    if options.vocabulary is None:
+        dataset = known.read(path, options, labels=space)
+    else:
+        dataset = _read_named(known, path, options, space)
+    report = ReadReport() if dataset.report is None else dataset.report
+    return dataclasses.replace(dataset, report=dataclasses.replace(report, format=known.name))
+
+
+def _read_named(
+    format: Format, path: Path, options: ReadOptions, space: LabelSpace | None
+) -> Dataset:
+    """Read data whose labels are named by a vocabulary, then move it to the label space."""
+    assert options.vocabulary is not None
+    vocabulary = read_vocabulary(options.vocabulary, language=options.language)
+    dataset = format.read(path, options, labels=None)
+    dataset = named_by(dataset, vocabulary, Path(options.vocabulary).name)
+    if space is None:
+        return dataset
+    return relabel(dataset, space, unknown_labels=options.unknown_labels)
 
 
 def detect(path: Path, split: str) -> tuple[Format, Path]:
@@ -116,24 +141,28 @@ def detect_file(path: Path) -> Format:
     found = next((f for f in BUILT_IN if f.certain and _sniffs(f, head)), None)
     if found is not None:
         return found
-    if by_suffix is JSON_LINES and head.lstrip().startswith(b"["):
-        raise DataError(
-            f"{path} is one JSON array; expected one object per line: convert it, e.g. with  "
-            "jq -c '.[]'"
-        )
-    if by_suffix is not None and suffix != _TELLS_NOTHING:
+    if by_suffix is not None and suffix not in _TELLS_NOTHING:
         return by_suffix
-    others = formats_of_packages().formats if by_suffix is None else ()
-    candidates = sorted((*BUILT_IN, *others), key=lambda f: not f.certain)
-    # If nothing fits, the reader of the suffix's format says what is wrong.
-    found = next((f for f in candidates if _sniffs(f, head)), by_suffix)
+    found = next((f for f in _guesses(head, suffix) if _sniffs(f, head)), None)
     if found is None:
         listed = "".join(f"\n  {format.name}: {format.summary}" for format in list_formats())
         raise DataError(
-            f"{path}: cannot tell the format from the content; name it, e.g. format='csv' "
-            f"(--format csv); the formats are:{listed}"
+            f"{path}: cannot tell the format from the content; name it with format='csv' or the "
+            f"like; the formats are:{listed}"
         )
     return found
+
+
+def _guesses(head: bytes, suffix: str) -> Iterator[Format]:
+    """Yield the formats to ask about content that is not certain, in turn."""
+    tells_nothing = suffix in _TELLS_NOTHING
+    others = () if suffix == ".txt" else formats_of_packages().formats
+    yield from (format for format in others if format.certain)
+    if not tells_nothing or looks_like_table(head):
+        yield from (CSV, TSV)
+    yield from (format for format in others if not format.certain)
+    if tells_nothing:
+        yield LINES
 
 
 def _sniffs(format: Format, head: bytes) -> bool:

@@ -13,7 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes.data.dataset import Dataset
+from multitudes.data.field_names import listed
 from multitudes.data.label_numbering import LabelNumbering
+from multitudes.data.label_space import LabelSpace
 from multitudes.data.options import ReadOptions
 from multitudes.data.report import N_EXAMPLES, ErrorLog, ReadReport, excerpt
 from multitudes.errors import DataError
@@ -100,7 +102,11 @@ class Groups:
 
 
 class Records:
-    """Collects the instances of one file; memory is that of the finished Dataset."""
+    """Collects the instances of one file; memory is that of the finished Dataset.
+
+    A reader may set `field_names`, the fields that the file has, for messages; `taken`, what it
+    read as what; and `titles`, what labels are called by people if their names are e.g. URIs.
+    """
 
     def __init__(
         self, path: Path, log: ErrorLog, numbering: LabelNumbering, groups: Groups | None = None
@@ -108,6 +114,9 @@ class Records:
         self.path, self.log, self.numbering = path, log, numbering
         self.groups = groups or Groups()
         self.has_labels: bool | None = None
+        self.field_names: Sequence[str] = ()
+        self.taken = ""
+        self.titles: dict[str, str] = {}
         self._texts: list[str] = []
         self._uids: list[str] = []
         self._labels = Ragged()
@@ -137,21 +146,26 @@ class Records:
     def dataset(self, options: ReadOptions) -> Dataset:
         """Return the Dataset, after the last record."""
         self._check(options)
-        n_labels, names, label_texts = self.numbering.result()
+        if self.groups.labels is not None:
+            self.taken = self.taken.replace("labels: none", "labels: those of groups")
+        n_labels, space = self.numbering.result()
         grouped = bool(self.groups.index)
         labels_of_groups = self.groups.labels
         return Dataset(
             Y=self._labels.to_csr(n_labels),
             texts=self._texts,
-            label_names=names,
-            label_texts=label_texts,
+            label_names=None if space is None else space.names,
+            label_texts=None if space is None else space.texts,
+            label_titles=None if space is None else self._titles(space),
             uids=self._uids or None,
             groups=self._memberships.to_csr(len(self.groups.index)) if grouped else None,
             group_names=tuple(self.groups.index) if grouped else None,
             group_labels=None
             if labels_of_groups is None
             else labels_of_groups.to_csr(n_labels, counted=True),
-            report=report_of(self.log, self.numbering, self.groups.numbering),
+            report=dataclasses.replace(
+                report_of(self.log, self.numbering, self.groups.numbering), taken=self.taken
+            ),
         )
 
     def _check(self, options: ReadOptions) -> None:
@@ -160,10 +174,26 @@ class Records:
             example = f": {self.log.examples[0]}" if self.log.examples else ""
             raise DataError(f"{self.path} holds no instances{skipped}{example}")
         if options.require_labels and not self.has_labels and self.groups.labels is None:
-            raise DataError(
-                f"{self.path} has no labels; expected a field or column named 'labels': name "
-                "another with label_column"
+            raise DataError(self._no_labels())
+
+    def _titles(self, space: LabelSpace) -> Sequence[str] | None:
+        """Return the title of each label, its name if it has none; None without any titles."""
+        if space.titles is not None or not self.titles:
+            return space.titles
+        return [self.titles.get(name, name) for name in space.names]
+
+    def _no_labels(self) -> str:
+        if self.groups.index:
+            return (
+                f"{self.path} has no labels, but its instances name "
+                f"{len(self.groups.index):,} groups; expected a file with the labels of each "
+                'group, {"group": id, "labels": [...]}: name it with group_labels'
             )
+        has = f" (it has {listed(self.field_names)})" if self.field_names else ""
+        return (
+            f"{self.path} has no labels{has}; expected a field or column named 'labels', 'tags' or "
+            "'categories': name another with label_column"
+        )
 
 
 def report_of(log: ErrorLog, *numberings: LabelNumbering | None) -> ReadReport:

@@ -1,4 +1,4 @@
-"""What a reader left out: the skipped lines and the unknown labels of one file."""
+"""What a reader took, and what it left out: skipped lines and unknown labels of one file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def excerpt(value: object) -> str:
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What was left out while reading; `dataset.report`, and `str(report)` for people.
+    """What was taken and left out while reading; `str(report)` says what was left out.
 
     Parameters
     ----------
@@ -33,12 +33,18 @@ class ReadReport:
         Label occurrences dropped because the given label space does not have them.
     unknown_label_examples : tuple of str
         The first few of their names.
+    taken : str
+        What was read as what: ``text: title + description, labels: tags (split at ';')``.
+    format : str
+        The name of the file's format.
     """
 
     skipped: int = 0
     skipped_examples: tuple[str, ...] = ()
     unknown_labels: int = 0
     unknown_label_examples: tuple[str, ...] = ()
+    taken: str = ""
+    format: str = ""
 
     def __bool__(self) -> bool:
         """Return whether anything was left out."""
@@ -64,6 +70,9 @@ class ErrorLog:
         log = ErrorLog(options.on_error)
         log.bad_line("file.txt:7: ... (got ...); expected ...")
         Dataset(..., report=log.report())
+
+    With ``on_error="strict"`` it raises and does not offer to skip: for files whose line numbers
+    are ids.
     """
 
     on_error: str
@@ -72,6 +81,8 @@ class ErrorLog:
 
     def bad_line(self, message: str) -> None:
         """Raise a DataError with the message, or note it and let the reader go on."""
+        if self.on_error == "strict":
+            raise DataError(message)
         if self.on_error == "raise":
             raise DataError(f"{message}; or skip such lines with on_error='skip'")
         self.skipped += 1

@@ -30,7 +30,12 @@ WAYS = ("random", "group", "label-aware")
 
 
 def split(
-    dataset: Dataset, *, test_size: float | int = 0.2, by: str = "random", random_state: int = 0
+    dataset: Dataset,
+    *,
+    test_size: float | int = 0.2,
+    by: str = "random",
+    fill: bool = False,
+    random_state: int = 0,
 ) -> tuple[Dataset, Dataset]:
     """Split into a training and a test part.
 
@@ -42,6 +47,9 @@ def split(
         is larger only if even the smallest component is.
     by : {"random", "group", "label-aware"}
         Each instance by itself; no group in both parts; or no label without training instances.
+    fill : bool
+        If labels can spare too few instances for `test_size`, take others too: label-aware as far
+        as possible.
     random_state : int
         Same seed, same split.
 
@@ -55,7 +63,11 @@ def split(
     if by == "group":
         test = _whole_components(_components(dataset), n_test, order)
     elif by == "label-aware":
-        test = _spare(dataset, order.permutation(len(dataset)), n_test)
+        candidates = order.permutation(len(dataset))
+        test = _spare(dataset, candidates, n_test)
+        if fill:
+            others = candidates[~np.isin(candidates, test)]
+            test = np.concatenate([test, others[: n_test - len(test)]])
         _check_spared(len(test))
     else:
         test = order.permutation(len(dataset))[:n_test]
@@ -206,8 +218,11 @@ def _spare(dataset: Dataset, candidates: IntArray, n_wanted: int) -> IntArray:
         Y = Y.copy()
         Y.eliminate_zeros()
     left = np.bincount(Y.indices, minlength=dataset.n_labels)
+    # An instance that is the only one of a label can never go, so most need no look at all.
+    rows = np.repeat(np.arange(len(dataset)), np.diff(Y.indptr))
+    is_bound = np.bincount(rows[left[Y.indices] < 2], minlength=len(dataset)) > 0
     taken: list[int] = []
-    for instance in candidates.tolist():
+    for instance in candidates[~is_bound[candidates]].tolist():
         if len(taken) == n_wanted:
             break
         labels = Y.indices[Y.indptr[instance] : Y.indptr[instance + 1]]

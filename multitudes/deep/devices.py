@@ -53,6 +53,16 @@ def _named(name: str) -> torch.device:
     raise ConfigError(f"device must be one of {['auto', *KINDS]}, got {name!r}")
 
 
+def describe_device(device: torch.device) -> str:
+    """Return a device in words: "this CPU (2 threads)", or the name of the GPU."""
+    if device.type == "cuda":
+        return f"the GPU ({torch.cuda.get_device_name(device)})"
+    if device.type == "mps":
+        return "the Apple GPU"
+    n_threads = torch.get_num_threads()
+    return f"this CPU ({n_threads} {'thread' if n_threads == 1 else 'threads'})"
+
+
 def choose_precision(name: str, device: torch.device) -> str:
     """Accelerate's word for a number format: "no" (float32), "bf16" or "fp16"."""
     if name == "auto":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +109,7 @@ class Disentangled(Estimator):
     """
 
     fitted_attribute = "models_"
+    restricts_labels: ClassVar[bool] = True
 
     def __init__(
         self,

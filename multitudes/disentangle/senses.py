@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from multitudes import views
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.labels import LabelTree
 from multitudes.types import FloatArray, LabelArray
@@ -101,6 +102,29 @@ class Sense:
     words: tuple[tuple[Any, float], ...]
     examples: tuple[int, ...]
     texts: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def table(self) -> str:
+        """Return a line each for the leaf, its nearest labels, its words and its texts."""
+        lines = [self._place()]
+        if self.nearest:
+            lines.append(f"  beside: {', '.join(map(str, self.nearest))}")
+        lines.append(
+            "  words: " + ", ".join(f"{word} {weight:+.2f}" for word, weight in self.words)
+        )
+        return "\n".join([*lines, *(f"  - {text}" for text in self.texts)])
+
+    def _repr_html_(self) -> str:
+        lines = [views.paragraph(views.bold(self._place()))]
+        if self.nearest:
+            lines.append(views.paragraph("beside:", ", ".join(map(str, self.nearest))))
+        lines.append(views.paragraph("words:", views.weighted_words(self.words)))
+        return "".join([*lines, *(views.paragraph(views.muted(text)) for text in self.texts)])
+
+    def _place(self) -> str:
+        return f"tree {self.tree}, leaf {self.leaf}: {self.n_instances:,} texts"
 
     def named(
         self,
@@ -214,6 +238,13 @@ class Ambiguity(NamedTuple):
     variation: float
     cosine: float
     n_instances: int
+
+    def __str__(self) -> str:
+        name = self.label if isinstance(self.label, str) else f"label {self.label}"
+        return (
+            f"{name}: distance {self.distance:.3f} (variation {self.variation:.3f} bits, cosine "
+            f"{self.cosine:.3f}), {self.n_instances:,} texts"
+        )
 
 
 def ambiguous(model: Any, *, min_instances: int = MIN_INSTANCES) -> list[Ambiguity]:

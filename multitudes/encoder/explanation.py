@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +15,13 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from multitudes import views
 from multitudes.encoder.prototypes.network import SOURCES, PrototypeNetwork
 from multitudes.errors import DataError
 from multitudes.types import FloatArray, IntArray, Sparse
 from multitudes.validation import checked_count, checked_label
 
+NOT_KEPT = "training texts: not kept; train with keep_instances=true to see them"
 SOURCE_NAMES = {"text": "its text", "centroid": "its training texts", "free": "its free vector"}
 
 
@@ -64,12 +67,35 @@ class Explanation:
     nearest : NearestInstances or None
         Training instances of the label, those most like the text first; None if the model has
         not kept its instances (``keep_instances``).
+    note : str
+        A remark for who reads it; mostly empty.
     """
 
     label: int | str
     score: float
     shares: dict[str, float]
     nearest: NearestInstances | None
+    note: str = ""
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        parts = [(SOURCE_NAMES[source], share) for source, share in self.shares.items()]
+        lines = [
+            views.paragraph(views.bold(self._name()), f"score {self.score:.4f}"),
+            views.paragraph("prototype:", views.weighted_words(parts)),
+        ]
+        if self.nearest is None:
+            lines.append(views.paragraph(views.muted(NOT_KEPT)))
+        else:
+            near = [
+                [views.weighted("", value, largest=1.0), text] for text, value in self.nearest.pairs
+            ]
+            lines.append(views.table(["similarity", "training text"], near, left=2))
+        if self.note:
+            lines.append(views.paragraph(views.muted(self.note)))
+        return "".join(lines)
 
     def named(self, label: str | None, texts: Mapping[int, str] | None = None) -> Explanation:
         """The same with names: of the label, and the texts of training rows; None keeps ids."""
@@ -78,20 +104,22 @@ class Explanation:
             rows = nearest.instances.tolist()
             found = tuple(texts.get(row, f"instance {row}") for row in rows)
             nearest = nearest._replace(texts=found)
-        return Explanation(
-            self.label if label is None else label, self.score, dict(self.shares), nearest
+        return dataclasses.replace(
+            self, label=self.label if label is None else label, nearest=nearest
         )
 
     def table(self, *, top: int = 8) -> str:
         """A line for the sources of the prototype, and one for each of the `top` nearest texts."""
-        name = self.label if isinstance(self.label, str) else f"label {self.label}"
         parts = [f"{SOURCE_NAMES[source]} {share:+.2f}" for source, share in self.shares.items()]
-        lines = [f"{name}: score {self.score:.4f}", f"  prototype: {', '.join(parts)}"]
+        lines = [f"{self._name()}: score {self.score:.4f}", f"  prototype: {', '.join(parts)}"]
         if self.nearest is None:
-            lines.append("  training texts: not kept; train with keep_instances=true to see them")
-            return "\n".join(lines)
-        lines += [f"  {similarity:.2f}  {text}" for text, similarity in self.nearest.pairs[:top]]
-        return "\n".join(lines)
+            lines.append(f"  {NOT_KEPT}")
+        else:
+            lines += [f"  {value:.2f}  {text}" for text, value in self.nearest.pairs[:top]]
+        return "\n".join([*lines, f"  {self.note}"] if self.note else lines)
+
+    def _name(self) -> str:
+        return self.label if isinstance(self.label, str) else f"label {self.label}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: label, score, shares, and (text, similarity) pairs or None."""
@@ -101,6 +129,7 @@ class Explanation:
             "score": self.score,
             "shares": self.shares,
             "nearest": nearest,
+            "note": self.note,
         }
 
 

@@ -117,6 +117,7 @@ class Prime(Estimator):
     reads_texts: ClassVar[bool] = True
     needs_label_texts: ClassVar[bool] = True
     trains_in_epochs: ClassVar[bool] = True
+    restricts_labels: ClassVar[bool] = True
     fitted_attribute: ClassVar[str | None] = "index_"
 
     _precision: str | None = None  # set by `to`, instead of `precision`
@@ -287,15 +288,23 @@ class Prime(Estimator):
         return self._encoder(rows)
 
     def predict(
-        self, X: Texts, *, top_k: int = 5, filter_pairs: npt.ArrayLike | None = None
+        self,
+        X: Texts,
+        *,
+        top_k: int = 5,
+        filter_pairs: npt.ArrayLike | None = None,
+        labels: npt.ArrayLike | None = None,
     ) -> Predictions:
         """Return the `top_k` nearest labels of each text; scores are cosines.
 
         `filter_pairs` (n_pairs, 2) are (row, label) pairs to leave out, for texts that are labels
-        themselves.
+        themselves. `labels` are the ids of those that may be predicted; among these the search
+        is exact.
         """
         self.check_fitted()
-        return self.index_.search(self.embed(X), top_k=top_k, filter_pairs=filter_pairs)
+        return self.index_.search(
+            self.embed(X), top_k=top_k, filter_pairs=filter_pairs, labels=labels
+        )
 
     def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
         """Predict on a device, e.g. "cuda", or in a number format: see `precision`.

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes import progress
-from multitudes.data.dataset import check_groups
+from multitudes.data.dataset_parts import check_groups
 from multitudes.data.groups import GroupCounts
 from multitudes.errors import DataError
 from multitudes.kernels.groups.assignment import count_places
@@ -102,7 +102,7 @@ class Candidates:
         order = sorted(range(len(blocks)), key=lambda b: (-blocks[b].n_places, b))
         total = float(places[-1])
         with (
-            progress.track("imputing labels", total, "places") as task,
+            progress.track("imputing labels", total) as task,
             ThreadTeam(n_jobs) as team,
         ):
 

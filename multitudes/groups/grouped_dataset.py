@@ -11,12 +11,10 @@ import scipy.sparse as sp
 
 from multitudes.data import Dataset, WriteOptions, write_dataset
 from multitudes.data.groups import merge_labels
+from multitudes.data.groups.folders import GROUPS, INSTANCES, KNOWN, MEMBERS
 from multitudes.errors import DataError
 from multitudes.features import PassThrough, TfidfFeatures
 from multitudes.types import Sparse
-
-INSTANCES, GROUPS, KNOWN = "instances", "groups.jsonl", "known"
-"""Names of the files of a folder of grouped data."""
 
 
 def grouped_dataset(dataset: Dataset, groups: Sparse, *, as_counts: bool = True) -> Dataset:
@@ -111,7 +109,7 @@ def write_grouped(dataset: Dataset, folder: str | Path, *, known: Dataset | None
         raise DataError(f"cannot make the folder {folder}: {error.strerror or error}") from error
     of_features = dataset.texts is None
     suffix = ".npz" if of_features else ".jsonl"
-    members = str(folder / "instance_groups.jsonl") if of_features else None
+    members = str(folder / MEMBERS) if of_features else None
     options = WriteOptions(group_labels=str(folder / GROUPS), instance_groups=members)
     write_dataset(dataset, folder / f"{INSTANCES}{suffix}", options=options)
     if known is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.data.dataset import check_groups
+from multitudes.data.dataset_parts import check_groups
 from multitudes.errors import DataError
 from multitudes.validation import checked_features, checked_number
 

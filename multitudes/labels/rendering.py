@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from multitudes.types import IntArray, LabelArray
 
@@ -14,6 +14,7 @@ def rendered_lines(
     *,
     last_level: int,
     max_children: int,
+    cluster_name: Callable[[int, int], str] | None = None,
 ) -> Iterator[str]:
     """Yield a line per cluster, depth first, with a stack of (level, id) still to print.
 
@@ -27,6 +28,8 @@ def rendered_lines(
         Levels of clusters to print.
     max_children : int
         Children printed per cluster; the others are counted in a line of their own.
+    cluster_name : function of (level, cluster) to str, optional
+        What a cluster is about, printed behind its number.
     """
     stack = [(0, 0)]
     while stack:
@@ -36,6 +39,8 @@ def rendered_lines(
             yield f"{indent}... {-cluster} more"
             continue
         start, stop = offsets[level][cluster : cluster + 2].tolist()
+        about = "" if cluster_name is None else cluster_name(level, cluster)
+        about = f" [{about}]" if about else ""
         cut = max(0, stop - start - max_children)
         if level == len(offsets) - 1:
             labels = slot_labels[start : stop - cut].tolist()
@@ -43,10 +48,10 @@ def rendered_lines(
             more = f" ... {cut} more" if cut else ""
             size = _count(stop - start, "label", "labels")
             contents = f": {', '.join(names)}{more}" if names else ""
-            yield f"{indent}leaf {cluster} ({size}){contents}"
+            yield f"{indent}leaf {cluster}{about} ({size}){contents}"
         else:
             size = _count(stop - start, "child", "children")
-            yield f"{indent}{'root' if level == 0 else f'cluster {cluster}'} ({size})"
+            yield f"{indent}{'root' if level == 0 else f'cluster {cluster}'}{about} ({size})"
             if level + 1 < last_level:
                 shown = [(level + 1, child) for child in range(start, stop - cut)]
                 stack.extend(reversed([*shown, (level + 1, -cut)] if cut else shown))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -191,6 +191,7 @@ class LabelTree:
         *,
         max_depth: int | None = None,
         max_children: int = 10,
+        cluster_name: Callable[[int, int], str] | None = None,
     ) -> str:
         """Return the tree as indented text; what is cut off is counted.
 
@@ -202,6 +203,8 @@ class LabelTree:
             Levels of clusters to print; all by default.
         max_children : int
             Children printed per cluster.
+        cluster_name : function of (level, cluster) to str, optional
+            What a cluster is about, printed behind its number.
         """
         if label_names is not None and len(label_names) != self.n_labels:
             raise DataError(
@@ -220,6 +223,7 @@ class LabelTree:
             label_names,
             last_level=last_level,
             max_children=max_children,
+            cluster_name=cluster_name,
         )
         return "\n".join(lines)
 

@@ -81,7 +81,7 @@ def _split_all(
     rows: LabelRows, plan: SplitPlan, order: LabelArray, max_iterations: int, team: ThreadTeam
 ) -> None:
     """Large nodes one by one on all threads, then the subtrees below them side by side."""
-    with track("clustering labels", total=len(plan.nodes), unit="splits") as task:
+    with track("clustering labels", total=len(plan.nodes), unit="clusters") as task:
         pending, small = [0] * (len(plan.nodes) > 0), []
         while pending:
             node = pending.pop()

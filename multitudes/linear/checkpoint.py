@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,22 @@ import numpy.typing as npt
 from multitudes.errors import StoreError
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights
+from multitudes.progress import say
 from multitudes.store import Storable, load, save
+from multitudes.store.manifest import MANIFEST
 
 # Settings that do not change what is learned.
 NOT_IN_RESULT = frozenset({"checkpoint", "n_jobs", "verbose", "warm_start"})
+
+_used: dict[Path, list[Checkpoint]] = {}  # by the path they were given
 
 
 class Checkpoint:
     """The stages of one fit: the tree, then each level, each a model folder of its own.
 
     Stages lie in a sub-folder named after the data and the settings, so that another fit never
-    picks them up. Without a path nothing is kept.
+    picks them up. They stay when the fit is over, until `clear`: what is learned is not safe before
+    the model is saved. Without a path nothing is kept.
 
     Parameters
     ----------
@@ -36,6 +42,8 @@ class Checkpoint:
 
     def __init__(self, path: str | Path | None, fingerprint: str) -> None:
         self.folder = None if path is None else Path(path) / f"fit-{fingerprint}"
+        if self.folder is not None:
+            _used.setdefault(self.folder.parent.resolve(), []).append(self)
 
     def __bool__(self) -> bool:
         return self.folder is not None
@@ -65,10 +73,38 @@ class Checkpoint:
             self.folder.mkdir(parents=True, exist_ok=True)
             save(stage, self.folder / name)
 
+    def stages(self) -> list[str]:
+        """Return the names of what an earlier fit kept, by the time they were kept."""
+        if self.folder is None or not self.folder.is_dir():
+            return []
+        kept = [path for path in self.folder.iterdir() if (path / MANIFEST).is_file()]
+        return [path.name for path in sorted(kept, key=lambda path: path.stat().st_mtime_ns)]
+
+    def announce(self) -> None:
+        """Say what is taken over from an earlier fit."""
+        names = [_in_words(name) for name in self.stages()]
+        if names:
+            say(f"going on from what is saved in {self.folder}: {', '.join(names)}")
+
     def clear(self) -> None:
-        """Remove the stages, which are not needed when the fit is over."""
-        if self.folder is not None and self.folder.exists():
-            shutil.rmtree(self.folder)
+        """Remove the stages: the model is stored elsewhere."""
+        if self.folder is None or not self.folder.exists():
+            return
+        shutil.rmtree(self.folder)
+        if not any(self.folder.parent.iterdir()):
+            self.folder.parent.rmdir()
+
+
+def clear_used(path: str | PathLike[str]) -> None:
+    """Remove the stages of all fits of this process that kept theirs here, not those of others."""
+    for checkpoint in _used.pop(Path(path).resolve(), []):
+        checkpoint.clear()
+
+
+def _in_words(stage: str) -> str:
+    kind, _, number = stage.partition("-")
+    what = {"tree": "the label tree", "level": "level", "trained": "tree"}.get(kind, kind)
+    return f"{what} {int(number) + 1}" if number.isdigit() else what
 
 
 def fingerprint(data: Sequence[Any], settings: dict[str, Any]) -> str:

@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from multitudes import views
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights
 from multitudes.linear.scoring import Scoring
 from multitudes.types import Sparse
+
+N_WORDS = 8
+"""Strongest features that a view shows for each level."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +76,35 @@ class Explanation:
         The product of the steps' scores (raw ones: the sum); the mean over the trees.
     steps : tuple of Step
         From the root to the label, tree by tree.
+    n_known : int, optional
+        How many features the instance has: words of a text that the model knows.
     """
 
     label: int | str
     score: float
     steps: tuple[Step, ...]
+    n_known: int | None = None
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for step in self.steps:
+            words = (*step.words[:N_WORDS], *self._rest(step, N_WORDS), ("bias", step.bias))
+            rows.append([self._place(step), f"{step.score:.4f}", views.weighted_words(words)])
+        head = views.paragraph(views.bold(self._name()), f"score {self.score:.4f}")
+        note = views.paragraph(views.muted(self.note)) if self.note else ""
+        return head + views.table(["", "score", "words"], rows, left=3) + note
+
+    @property
+    def note(self) -> str:
+        """A remark if nothing in the instance spoke for or against the label; else empty."""
+        if any(len(step.features) for step in self.steps):
+            return ""
+        if self.n_known == 0:
+            return "the model knows nothing in this text: it gets what every such text gets"
+        return "nothing in this text has a weight for the label: the score is made of biases alone"
 
     @classmethod
     def of_trees(cls, explanations: Sequence[Explanation]) -> Explanation:
@@ -87,7 +115,7 @@ class Explanation:
             for step in explanation.steps
         ]
         score = sum(explanation.score for explanation in explanations) / len(explanations)
-        return cls(explanations[0].label, score, tuple(steps))
+        return cls(explanations[0].label, score, tuple(steps), explanations[0].n_known)
 
     def named(self, label: str | None, feature_names: Sequence[str] | None = None) -> Explanation:
         """Return it with names, of the label and of the model's features; None keeps ids."""
@@ -97,30 +125,36 @@ class Explanation:
                 dataclasses.replace(step, names=tuple(feature_names[f] for f in step.features))
                 for step in steps
             )
-        return Explanation(self.label if label is None else label, self.score, steps)
+        return dataclasses.replace(self, label=self.label if label is None else label, steps=steps)
 
-    def table(self, *, top: int = 8) -> str:
+    def table(self, *, top: int = N_WORDS) -> str:
         """Return a line per level with its `top` strongest features."""
-        name = self.label if isinstance(self.label, str) else f"label {self.label}"
-        lines = [f"{name}: score {self.score:.4f}"]
-        several = any(step.tree for step in self.steps)
+        lines = [f"{self._name()}: score {self.score:.4f}"]
         for step in self.steps:
-            words = step.words
-            parts = [f"{word} {value:+.2f}" for word, value in words[:top]]
-            if len(words) > top:
-                parts.append(f"{len(words) - top} others {step.contributions[top:].sum():+.2f}")
-            parts.append(f"bias {step.bias:+.2f}")
-            place = f"tree {step.tree}, " * several + f"level {step.level}"
-            lines.append(
-                f"  {place}: score {step.score:.4f}, margin {step.margin:+.2f} = {', '.join(parts)}"
-            )
-        return "\n".join(lines)
+            words = (*step.words[:top], *self._rest(step, top), ("bias", step.bias))
+            parts = ", ".join(f"{word} {value:+.2f}" for word, value in words)
+            place = f"  {self._place(step)}: score {step.score:.4f}"
+            lines.append(f"{place}, margin {step.margin:+.2f} = {parts}")
+        return "\n".join([*lines, f"  {self.note}"] if self.note else lines)
+
+    def _name(self) -> str:
+        return self.label if isinstance(self.label, str) else f"label {self.label}"
+
+    def _place(self, step: Step) -> str:
+        several = any(step.tree for step in self.steps)
+        return f"tree {step.tree}, " * several + f"level {step.level}"
+
+    @staticmethod
+    def _rest(step: Step, top: int) -> tuple[tuple[str, float], ...]:
+        """Return what is beyond the strongest features as one of them; nothing if there is none."""
+        n = len(step.features) - top
+        return ((f"{n} others", float(step.contributions[top:].sum())),) if n > 0 else ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON, with (word, contribution) pairs step by step."""
         kept = ("tree", "level", "words", "bias", "margin", "score")
         steps = [{name: getattr(step, name) for name in kept} for step in self.steps]
-        return {"label": self.label, "score": self.score, "steps": steps}
+        return {"label": self.label, "score": self.score, "steps": steps, "note": self.note}
 
 
 def explain(
@@ -138,7 +172,7 @@ def explain(
         steps = path_steps(tree, levels, x, int(slot), rule)
         scores = [step.score for step in steps]
         total = float(np.prod(scores)) if rule.exponentiate else float(np.sum(scores))
-        paths.append(Explanation(label, total, tuple(steps)))
+        paths.append(Explanation(label, total, tuple(steps), int(x.nnz)))
     return max(paths, key=lambda path: path.score)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -44,7 +44,7 @@ class Parabel(Estimator):
     weights : str
         'float16', 'float32' or 'int8': how weights are kept, in memory and on disk.
     checkpoint : path, optional
-        Keep finished levels and trees here while fitting, see `XRLinear`.
+        Keep finished levels and trees here, see `XRLinear`.
     random_state : int
         The trees take seed, seed + 1, ...
     n_jobs : int, optional
@@ -64,6 +64,7 @@ class Parabel(Estimator):
     """
 
     fitted_attribute = "trees_"
+    restricts_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -104,15 +105,17 @@ class Parabel(Estimator):
         if label_embeddings is None:
             label_embeddings = pifa(X, Y, n_jobs=self.n_jobs)
         checkpoint = self._checkpoint(X, Y, label_embeddings)
+        checkpoint.announce()
         trees = self.partitions()
         for number, tree in enumerate(trees):
             stage = f"trained-{number}"
             if not tree.take_over(checkpoint.stage(stage)):
+                tree.checkpoint = checkpoint.folder  # its levels go when the ensemble's stages go
                 tree.fit(X, Y, label_embeddings=label_embeddings)
                 checkpoint.keep(stage, tree)
+                tree.checkpoint = self.checkpoint
         self._set_learned(trees)
         self.note_feature_names(given)
-        checkpoint.clear()
         return self
 
     def predict(

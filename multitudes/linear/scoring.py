@@ -19,7 +19,7 @@ from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights
 from multitudes.types import FloatArray, Sparse
 
-SCORES = "'l3-hinge' (or l1, l2, ... l9), 'sigmoid', 'log-sigmoid' or 'raw'"
+SCORES = "'l3-hinge' (or l1, l2, ... l9), 'log-l3-hinge', 'sigmoid', 'log-sigmoid' or 'raw'"
 
 
 class Scoring(NamedTuple):
@@ -50,9 +50,9 @@ class Scoring(NamedTuple):
 
 def scoring(name: str) -> Scoring:
     """Return the rule of a name."""
-    hinge = re.fullmatch(r"l([1-9])-hinge", name) if isinstance(name, str) else None
+    hinge = re.fullmatch(r"(log-)?l([1-9])-hinge", name) if isinstance(name, str) else None
     if hinge:
-        return Scoring(HINGE, int(hinge[1]), True)
+        return Scoring(HINGE, int(hinge[2]), not hinge[1])
     rules = {
         "sigmoid": Scoring(SIGMOID, 1, True),
         "log-sigmoid": Scoring(SIGMOID, 1, False),

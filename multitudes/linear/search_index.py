@@ -118,6 +118,13 @@ class SearchIndex:
         kept[checked_label_ids(labels, self.tree.n_labels)] = True
         return np.concatenate(masks_by_level(self.tree, kept[self.tree.slot_labels]))
 
+    def n_leaves_of(self, labels: npt.ArrayLike) -> int:
+        """Return in how many leaves the given labels live."""
+        kept = np.zeros(self.tree.n_labels, bool)
+        kept[checked_label_ids(labels, self.tree.n_labels)] = True
+        held = ends(kept[self.tree.slot_labels].astype(np.int64))[self.tree.offsets[-1]]
+        return int(np.count_nonzero(np.diff(held)))
+
     def _row_of(self) -> npt.NDArray[np.int32]:
         """The calling thread's map from feature to the row of some chunk, -1 where none was met."""
         return self._buffers.get("row_of", lambda: np.full(self.n_features, -1, np.int32))

@@ -136,7 +136,7 @@ def run_jobs(
         progress.advance(costs[number])
         return chunk
 
-    with track(description, total=float(costs.sum()), unit="steps") as progress:
+    with track(description, total=float(costs.sum()), unit="") as progress:
         if cluster is None:
             chunks = team.map(run, longest_first)
         else:

@@ -43,6 +43,9 @@ from multitudes.validation import (
 
 _NOT_SAVED = {*NOT_IN_RESULT, "tree"}
 
+EXACT_LEAVES = 256
+"""Leaves that are all searched for the labels that a prediction is restricted to."""
+
 
 class TreeEstimator(Estimator):
     """A label tree whose clusters rank their children; subclasses say how the tree is made.
@@ -60,6 +63,7 @@ class TreeEstimator(Estimator):
     """
 
     fitted_attribute = "tree_"
+    restricts_labels: ClassVar[bool] = True
     kind: ClassVar[str]
     beam_width: int
     score_function: str
@@ -101,6 +105,7 @@ class TreeEstimator(Estimator):
         task = self._task(X, y, sample_weight, label_weight, hard_negatives)
         checkpoint = self._checkpoint(task, label_embeddings)
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
+            checkpoint.announce()
             tree = checkpoint.tree()
             if tree is None:
                 tree = self._make_tree(task.X, task.Y, label_embeddings)
@@ -108,7 +113,6 @@ class TreeEstimator(Estimator):
             levels = train_tree(task, tree, team, checkpoint)
         self._set_learned(tree, levels, task.X.shape[1])
         self.note_feature_names(X)
-        checkpoint.clear()
         return self
 
     def fit_matcher(self, X: Any, y: Sparse, *, label_embeddings: Any = None) -> Self:
@@ -174,7 +178,8 @@ class TreeEstimator(Estimator):
         threshold : float, optional
             Leave out labels whose score is lower.
         labels : array of label ids, optional
-            Only these may be predicted.
+            Only these may be predicted. If they live in at most `EXACT_LEAVES` leaves, all of these
+            are searched, whatever the beam, so that none of them is missed.
         merge : str
             How the scores of a label that lives in several leaves become one: 'mean' of the
             copies reached, 'max' or 'sum'. Without overlap it changes nothing.
@@ -183,14 +188,17 @@ class TreeEstimator(Estimator):
         top_k = checked_count(top_k, "top_k")
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
         X = self.known_features(X)
-        index = self._index
+        index, allowed = self._index, None
+        if labels is not None:
+            allowed = index.allow(labels)
+            width = max(width, min(index.n_leaves_of(labels), EXACT_LEAVES))
         found, scores = index.search(
             X,
             top_k=min(top_k, self.n_labels_),
             beam_width=min(width, self.tree_.n_leaves),
             scoring=scoring(self.score_function),
             n_jobs=self.n_jobs,
-            allowed=None if labels is None else index.allow(labels),
+            allowed=allowed,
             merge=checked_merge(merge),
         )
         return Predictions(found, scores, self.n_labels_).above(threshold)

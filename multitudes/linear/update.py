@@ -47,7 +47,7 @@ def checked_new_labels(
     n_new = Y.shape[1] - n_known
     if n_new < 1:
         raise DataError(
-            f"Y has {Y.shape[1]:,} labels, of which the model already has {n_known:,}: "
+            f"y has {Y.shape[1]:,} labels, of which the model already has {n_known:,}: "
             "the new labels are the columns beyond"
         )
     if label_features is not None:

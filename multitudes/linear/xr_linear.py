@@ -27,7 +27,7 @@ class XRLinear(TreeEstimator):
     beam_width : int
         Clusters kept per level when predicting.
     score_function : str
-        'l3-hinge' (or l1, l2, ...), 'sigmoid', 'log-sigmoid' or 'raw'.
+        'l3-hinge' (or l1, l2, ...), 'log-l3-hinge', 'sigmoid', 'log-sigmoid' or 'raw'.
     negatives : str
         From which instances a cluster's children learn what they are not: 'sibling' (those that
         carry another child), 'matched' (those that the level above leads here) or 'both'.
@@ -40,7 +40,8 @@ class XRLinear(TreeEstimator):
     warm_start : bool
         A second `fit` keeps the tree of the first.
     checkpoint : path, optional
-        Keep finished levels here while fitting; a fit that was killed goes on after the last one.
+        Keep finished levels here; a fit that was killed goes on after the last one. They stay when
+        `fit` is over: save the model, then remove the folder.
     random_state : int
         Same seed, same model, whatever the number of threads.
     n_jobs : int, optional
@@ -108,7 +109,7 @@ class XRLinear(TreeEstimator):
                 raise ConfigError(f"tree must be a LabelTree, got {type(tree).__name__}")
             if tree.n_labels != Y.shape[1]:
                 raise ConfigError(
-                    f"the tree holds {tree.n_labels:,} labels, but Y has {Y.shape[1]:,}: "
+                    f"the tree holds {tree.n_labels:,} labels, but y has {Y.shape[1]:,}: "
                     "build another, or let fit build one (tree=None, warm_start=False)"
                 )
             return tree
@@ -123,7 +124,7 @@ class XRLinear(TreeEstimator):
         )
         if built.n_labels != Y.shape[1]:
             raise DataError(
-                f"label_embeddings has {built.n_labels:,} rows, but Y has {Y.shape[1]:,} labels: "
+                f"label_embeddings has {built.n_labels:,} rows, but y has {Y.shape[1]:,} labels: "
                 "it must have a row for each"
             )
         return built

@@ -28,6 +28,7 @@ from multitudes.metrics.propensity import (
 )
 from multitudes.metrics.report import Report, evaluate, evaluate_sets
 from multitudes.metrics.sets import SetScores, set_scores
+from multitudes.metrics.unknown import UnknownLabels
 
 __all__ = [
     "PROPENSITY_PRESETS",
@@ -37,6 +38,7 @@ __all__ = [
     "Report",
     "Resampling",
     "SetScores",
+    "UnknownLabels",
     "compare",
     "compare_sets",
     "coverage_at_k",

@@ -88,7 +88,8 @@ def precision_at_k(
 
     Parameters
     ----------
-    predictions : Predictions, CSR of scores, or lists of labels (best first) or (label, score)
+    predictions : Predictions, matrix of scores, or lists of labels (best first) or (label, score)
+        Labels of lists are names or ids, as in the truth; what `Tagger.predict` returns will do.
         A missing prediction counts as a miss.
     truth : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of labels
     k : int

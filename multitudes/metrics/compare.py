@@ -7,7 +7,7 @@ test: if the two were alike, swapping them on any instance would change nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from multitudes.metrics.matches import Values
 from multitudes.metrics.propensity import check_weights
 from multitudes.metrics.report import checked_matches
 from multitudes.metrics.sets import match_sets, set_terms
-from multitudes.metrics.tables import aligned
+from multitudes.metrics.tables import aligned, wrapped
 from multitudes.metrics.terms import Columns, Term
+from multitudes.metrics.unknown import UnknownLabels
 from multitudes.progress import track
 
 ROUNDING = 1e-12  # two sums of the same numbers in another order are equal
@@ -60,14 +61,26 @@ class Comparison:
     n_instances : int
     resampling : Resampling
         How intervals and p-values were drawn.
+    notes : tuple of str
+        What a reader of the numbers should know.
+    unknown : UnknownLabels, optional
+        Labels of the truth that the models do not know, if it is known what they know.
     """
 
     differences: Mapping[str, Difference]
     n_instances: int
     resampling: Resampling
+    notes: tuple[str, ...] = ()
+    unknown: UnknownLabels | None = None
 
     def __getitem__(self, name: str) -> Difference:
         return self.differences[name]
+
+    def with_unknown(self, unknown: UnknownLabels | None) -> Comparison:
+        """Return the comparison with a remark on labels that the models do not know."""
+        if unknown is None:
+            return self
+        return replace(self, notes=(*unknown.notes(), *self.notes), unknown=unknown)
 
     def rows(self) -> list[list[str]]:
         """Return a header and, per metric, both values, their difference, its interval and p."""
@@ -80,12 +93,17 @@ class Comparison:
             )
         return rows
 
+    def remarks(self) -> list[str]:
+        """Return what belongs below the table: what was compared, and the notes."""
+        size = (
+            f"{self.n_instances:,} instances; in percent; "
+            "p-values are not corrected for the number of metrics"
+        )
+        return [size, *self.notes]
+
     def table(self) -> str:
         """Return the rows as text, with what was compared."""
-        size = (
-            f"{self.n_instances} instances; in percent; p-values are not corrected for their number"
-        )
-        return "\n".join([aligned(self.rows()), size])
+        return "\n".join([aligned(self.rows()), *wrapped(self.remarks())])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -93,6 +111,8 @@ class Comparison:
             "differences": {name: asdict(d) for name, d in self.differences.items()},
             "n_instances": self.n_instances,
             "resampling": self.resampling.to_dict(),
+            "notes": list(self.notes),
+            "unknown_labels": None if self.unknown is None else asdict(self.unknown),
         }
 
 
@@ -110,7 +130,7 @@ def compare(
 
     Parameters
     ----------
-    a, b : Predictions, CSR of scores, or lists
+    a, b : Predictions, matrices of scores, or lists of names or ids
         See `evaluate`.
     truth : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of labels
     ks : iterable of int

@@ -1,8 +1,8 @@
 """What evaluation accepts, checked once and brought to one form.
 
-Predictions may be `Predictions`, a sparse array of scores, or one list per instance: of label ids,
-best first, or of (label, score) pairs. The truth may be a sparse array, a dense 0/1 array, or
-one list of label ids per instance.
+Predictions may be `Predictions`, a sparse or dense array of scores, or one list per instance: of
+label ids, best first, or of (label, score) pairs. The truth may be a sparse array, a dense 0/1
+array, or one list of label ids per instance. Names in the place of ids: see `names`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import NO_LABEL, LabelArray, Predictions, Sparse
 
-# Predictions | CSR | Sequence[Sequence[int | tuple[int, float]]], CSR | Sequence[Sequence[int]]:
+# Predictions | CSR | Sequence[Sequence[int | str | tuple[int | str, float]]], and
+# CSR | Sequence[Sequence[int | str]]:
 # `Sparse` is Any, so a union with it would say no more to a type checker.
 PredictionsLike: TypeAlias = Any
 TruthLike: TypeAlias = Any
@@ -64,7 +65,7 @@ def label_space(predictions: PredictionsLike, truth: TruthLike, weights: Any = N
         return next(iter(sizes.values()))
     largest = -1
     for name, rows in (("predictions", predictions), ("truth", truth)):
-        for i, row in enumerate(_rows(rows, name)):
+        for i, row in enumerate(label_rows(rows, name)):
             largest = max([largest, *_read_row(row, name, i)[0]])
     return largest + 1
 
@@ -79,7 +80,7 @@ def ranked_labels(predictions: PredictionsLike, *, top_k: int, n_labels: int) ->
     """
     if isinstance(predictions, Predictions):
         labels = np.ascontiguousarray(predictions.labels[:, :top_k], dtype=np.int32)
-    elif is_sparse(predictions):
+    elif is_matrix(predictions):
         labels = _best_of_csr(predictions, top_k)
     else:
         labels = _labels_of_lists(predictions, top_k)
@@ -111,7 +112,7 @@ def list_matrix(rows: Any, *, n_labels: int, name: str) -> sp.csr_array[Any]:
     """One list of label ids per instance as a CSR array of ones; repeats and strangers refused."""
     columns: list[int] = []
     indptr = [0]
-    for i, row in enumerate(_rows(rows, name)):
+    for i, row in enumerate(label_rows(rows, name)):
         labels, _ = _read_row(row, name, i)
         strangers = [label for label in labels if not 0 <= label < n_labels]
         if strangers:
@@ -162,7 +163,7 @@ def _best_of_csr(scores: Sparse, top_k: int) -> LabelArray:
 def _labels_of_lists(rows: Any, top_k: int) -> LabelArray:
     """Return the first `top_k` labels of each list; pairs are put in order of score first."""
     ranked = []
-    for i, row in enumerate(_rows(rows, "predictions")):
+    for i, row in enumerate(label_rows(rows, "predictions")):
         labels, scores = _read_row(row, "predictions", i)
         if scores is not None:
             order = sorted(range(len(labels)), key=lambda j: (-scores[j], labels[j]))
@@ -180,41 +181,53 @@ def _labels_of_lists(rows: Any, top_k: int) -> LabelArray:
     return out
 
 
-def _rows(rows: Any, name: str) -> Sequence[Any]:
+def label_rows(rows: Any, name: str) -> Sequence[Any]:
     """`rows` if it can hold one list per instance."""
     if isinstance(rows, (str, bytes, np.ndarray)) or not isinstance(rows, Sequence):
         raise DataError(
-            f"{name} must be a sparse array or one list of labels per instance, got "
-            f"{type(rows).__name__}: wrap a dense array as scipy.sparse.csr_array(array)"
+            f"{name} must be one list of labels per instance, or an array (n_instances, n_labels), "
+            f"got {_shown(rows)}"
         )
     return rows
 
 
-def _read_row(
-    row: Any, name: str, number: int | None = None
-) -> tuple[list[int], list[float] | None]:
-    """Return the labels of one instance as listed, and their scores where it lists pairs."""
-    where = name if number is None else f"{name}, instance {number}"
+def split_pairs(row: Any, where: str) -> tuple[list[Any], bool]:
+    """Return the entries of one instance, and whether they are (label, score) pairs."""
     if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
-        raise DataError(f"{where}: expected a list of label ids, got {row!r}")
+        raise DataError(f"{where}: expected a list of labels, got {row!r}")
     entries = row.tolist() if isinstance(row, np.ndarray) else list(row)
-    if set(map(type, entries)) <= {int}:  # nearly always, and nearly all the time goes here
-        return entries, None
     is_pair = [isinstance(entry, tuple) and len(entry) == 2 for entry in entries]
     if any(is_pair) and not all(is_pair):
         raise DataError(f"{where}: some labels have a score and some do not: give all or none")
-    labels = [entry[0] for entry in entries] if all(is_pair) else entries
-    for label in labels:
-        if isinstance(label, bool) or not isinstance(label, (int, np.integer)):
-            raise DataError(f"{where}: {label!r} is not a label id: map label names to ids first")
-    ids = [int(label) for label in labels]
-    return ids, _read_scores(entries, where) if all(is_pair) else None
+    return entries, any(is_pair)
 
 
-def _read_scores(pairs: list[tuple[int, Any]], where: str) -> list[float]:
+def read_scores(pairs: list[tuple[Any, Any]], where: str) -> list[float]:
+    """Return the scores of (label, score) pairs, or a DataError that names the label."""
     for label, score in pairs:
         if isinstance(score, bool) or not isinstance(score, (int, float, np.number)):
             raise DataError(f"{where}: label {label} has score {score!r}, which is not a number")
         if np.isnan(score):
             raise DataError(f"{where}: label {label} has score NaN: scores must be comparable")
     return [float(score) for _, score in pairs]
+
+
+def _read_row(row: Any, name: str, number: int) -> tuple[list[int], list[float] | None]:
+    """Return the labels of one instance as listed, and their scores where it lists pairs."""
+    if type(row) is list and set(map(type, row)) <= {int}:  # nearly always, and most of the time
+        return row, None
+    where = f"{name}, instance {number}"
+    entries, has_scores = split_pairs(row, where)
+    labels = [entry[0] for entry in entries] if has_scores else entries
+    for label in labels:
+        if isinstance(label, str):
+            raise DataError(f"{where}: {label!r} is a label name where label ids are expected")
+        if isinstance(label, bool) or not isinstance(label, (int, np.integer)):
+            raise DataError(f"{where}: {label!r} is not a label id or name")
+    ids = [int(label) for label in labels]
+    return ids, read_scores(entries, where) if has_scores else None
+
+
+def _shown(value: Any) -> str:
+    shape = f" of shape {value.shape}" if isinstance(value, np.ndarray) else ""
+    return f"{type(value).__name__}{shape}"

@@ -1,24 +1,24 @@
 """Metrics averaged over labels: macro P, R and F1 at k, and coverage at k.
 
-Every label counts the same however rare it is. These are not sums over instances, so they have no
-bootstrap interval.
+Every label that occurs in the truth or in the predictions counts the same, however rare it is.
+These are not sums over instances, so they have no bootstrap interval.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.errors import ConfigError, DataError
+from multitudes.errors import ConfigError
 from multitudes.metrics.inputs import PredictionsLike, TruthLike, check_ks
 from multitudes.metrics.matches import Matches, Values, match
-from multitudes.metrics.terms import ratio
+from multitudes.metrics.terms import ratio, total
 
 Counts = npt.NDArray[np.int64]
-Over = Literal["all", "true"]
+Over = Literal["occurring", "true", "all"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class LabelCounts:
         """Return only the labels that were hit at least once."""
         labels = np.flatnonzero(self.hits)
         return LabelCounts(self.hits[labels], self.predicted[labels], self.true[labels])
+
+    def occurring(self) -> npt.NDArray[np.bool_]:
+        """Whether each label is true or predicted anywhere."""
+        return np.asarray((self.true > 0) | (self.predicted > 0), np.bool_)
 
     def precision(self, *, empty: float = 0.0) -> Values:
         """Precision of each label; `empty` for a label never predicted."""
@@ -75,14 +79,12 @@ def label_counts(matches: Matches, ks: tuple[int, ...]) -> list[LabelCounts]:
     ]
 
 
-def macro_values(matches: Matches, ks: tuple[int, ...], *, over: Over = "all") -> dict[str, float]:
-    """Every metric of this file for every k."""
-    if over not in ("all", "true"):
-        raise ConfigError(f"over must be 'all' or 'true' (labels), got {over!r}")
-    if matches.n_labels == 0:
-        raise DataError("a mean over labels needs at least one label, got a label space of 0")
+def macro_values(
+    matches: Matches, ks: tuple[int, ...], *, over: Over = "occurring"
+) -> dict[str, float]:
+    """Every metric of this file for every k; see `macro_precision_at_k`."""
     counts = label_counts(matches, ks)
-    n_averaged = matches.n_labels if over == "all" else np.count_nonzero(counts[0].true)
+    n_averaged = [np.count_nonzero(averaged(of, over)) for of in counts]
     found = [of.found() for of in counts]  # every other label counts 0, and they are most
     values: dict[str, float] = {}
     for name, per_label in (
@@ -90,38 +92,49 @@ def macro_values(matches: Matches, ks: tuple[int, ...], *, over: Over = "all") -
         ("macro-R", LabelCounts.recall),
         ("macro-F1", LabelCounts.f1),
     ):
-        for k, of in zip(ks, found, strict=True):
-            values[f"{name}@{k}"] = float(ratio(per_label(of).sum(), n_averaged))
+        for k, of, n in zip(ks, found, n_averaged, strict=True):
+            values[f"{name}@{k}"] = float(ratio(total(per_label(of)), n))
     return values | {f"coverage@{k}": of.coverage() for k, of in zip(ks, counts, strict=True)}
 
 
+def averaged(counts: LabelCounts, over: Over) -> npt.NDArray[np.bool_]:
+    """Whether each label takes part in a mean; see `macro_precision_at_k`."""
+    if over not in get_args(Over):
+        raise ConfigError(f"over must be one of {list(get_args(Over))}, got {over!r}")
+    if over == "all":
+        return np.ones(len(counts.true), np.bool_)
+    return counts.true > 0 if over == "true" else counts.occurring()
+
+
 def macro_precision_at_k(
-    predictions: PredictionsLike, truth: TruthLike, *, k: int = 5, over: Over = "all"
+    predictions: PredictionsLike, truth: TruthLike, *, k: int = 5, over: Over = "occurring"
 ) -> float:
     """Precision of each label among the best k, averaged over labels.
 
     Parameters
     ----------
     predictions, truth
-        As in `precision_at_k`; where both are lists, the label space ends at the largest id.
+        As in `precision_at_k`.
     k : int
         How many labels of each instance are looked at.
-    over : "all" or "true"
-        Average over the whole label space, or over the labels that are true somewhere. A label
-        never predicted (recall: never true; F1: neither) counts 0.
+    over : "occurring", "true" or "all"
+        Average over the labels that occur in the truth or among the best k predictions (as
+        scikit-learn does with lists of labels), over those that occur in the truth, or over the
+        whole label space, which ends at the largest id where both are lists. A label whose
+        denominator is 0 counts 0.
     """
     return _single("macro-P", predictions, truth, k, over)
 
 
 def macro_recall_at_k(
-    predictions: PredictionsLike, truth: TruthLike, *, k: int = 5, over: Over = "all"
+    predictions: PredictionsLike, truth: TruthLike, *, k: int = 5, over: Over = "occurring"
 ) -> float:
     """Recall of each label among the best k, averaged; inputs as `macro_precision_at_k`."""
     return _single("macro-R", predictions, truth, k, over)
 
 
 def macro_f1_at_k(
-    predictions: PredictionsLike, truth: TruthLike, *, k: int = 5, over: Over = "all"
+    predictions: PredictionsLike, truth: TruthLike, *, k: int = 5, over: Over = "occurring"
 ) -> float:
     """F1 of each label among the best k, averaged; inputs as `macro_precision_at_k`."""
     return _single("macro-F1", predictions, truth, k, over)
@@ -129,7 +142,7 @@ def macro_f1_at_k(
 
 def coverage_at_k(predictions: PredictionsLike, truth: TruthLike, *, k: int = 5) -> float:
     """Share of the labels true somewhere that the best k find at least once."""
-    return _single("coverage", predictions, truth, k, "all")
+    return _single("coverage", predictions, truth, k, "occurring")
 
 
 def _single(name: str, predictions: Any, truth: Any, k: int, over: Over) -> float:

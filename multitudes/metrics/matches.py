@@ -22,6 +22,7 @@ from multitudes.metrics.inputs import (
     repeated,
     truth_matrix,
 )
+from multitudes.metrics.names import by_id
 from multitudes.types import LabelArray, Predictions, Sparse
 
 Values = npt.NDArray[np.float64]
@@ -97,7 +98,7 @@ def match(
     Parameters
     ----------
     predictions, truth
-        See `multitudes.metrics.inputs`.
+        See `multitudes.metrics.inputs` and `multitudes.metrics.names`.
     top_k : int
         Ranks looked at.
     weights : array (n_labels,), optional
@@ -105,6 +106,7 @@ def match(
     skip_empty : bool
         Leave out the instances without a true label.
     """
+    predictions, truth = by_id(predictions, truth, weights)
     n_labels = label_space(predictions, truth, weights)
     Y = truth_matrix(truth, n_labels=n_labels)
     labels = ranked_labels(predictions, top_k=top_k, n_labels=n_labels)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
+from multitudes import views
 from multitudes.errors import DataError
 from multitudes.metrics.at_k import at_k_terms
 from multitudes.metrics.bootstrap import Resampling, intervals
@@ -17,8 +19,9 @@ from multitudes.metrics.macro import macro_values
 from multitudes.metrics.matches import Matches, Values, longest, match
 from multitudes.metrics.propensity import check_weights
 from multitudes.metrics.sets import match_sets, set_label_values, set_terms
-from multitudes.metrics.tables import aligned, grid
+from multitudes.metrics.tables import WIDTH, aligned, grid, stacked, width, wrapped
 from multitudes.metrics.terms import Term
+from multitudes.metrics.unknown import UnknownLabels
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,13 @@ class Report:
     values : dict of name to float
         ``"P@1"``, ``"nDCG@5"``, ``"micro-F1"``...; between 0 and 1.
     n_instances, n_labels : int
-        What was evaluated, after `skip_empty`.
+        What was evaluated: instances, after `skip_empty`, and labels that occur in their truth.
     intervals : dict of name to (low, high)
         Bootstrap confidence intervals, where asked for and where the metric has one.
     notes : tuple of str
         What a reader of the numbers should know.
+    unknown : UnknownLabels, optional
+        Labels of the truth that the model does not know, if it is known what it knows.
     """
 
     values: Mapping[str, float]
@@ -42,24 +47,51 @@ class Report:
     n_labels: int
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    unknown: UnknownLabels | None = None
 
     def __getitem__(self, name: str) -> float:
         return self.values[name]
 
+    def with_unknown(self, unknown: UnknownLabels | None) -> Report:
+        """Return the report with a remark on labels that the model does not know."""
+        if unknown is None:
+            return self
+        return replace(self, notes=(*unknown.notes(), *self.notes), unknown=unknown)
+
     def rows(self) -> list[list[str]]:
-        """Return a header, and a row for each metric, in percent, with a column for each k."""
-        cells = {}
-        for name, value in self.values.items():
-            cells[name] = f"{100 * value:.2f}"
-            if name in self.intervals:
-                low, high = self.intervals[name]
-                cells[name] += f" [{100 * low:.2f}, {100 * high:.2f}]"
-        return grid(cells)
+        """Return a header, and a row for each metric, in percent, with a column for each k.
+
+        Where that is wider than 70 characters, e.g. with intervals, there is a row for each
+        metric and k, with a column for the value and one for its interval.
+        """
+        numbers = {name: f"{100 * value:.2f}" for name, value in self.values.items()}
+        ends = {
+            name: f"[{100 * low:.2f}, {100 * high:.2f}]"
+            for name, (low, high) in self.intervals.items()
+        }
+        rows = grid(
+            {name: " ".join([n, *filter(None, [ends.get(name)])]) for name, n in numbers.items()}
+        )
+        if width(rows) <= WIDTH:
+            return rows
+        return stacked(numbers, ends)
+
+    def remarks(self) -> list[str]:
+        """Return what belongs below the table: what was evaluated, and the notes."""
+        size = f"{self.n_instances:,} instances, {self.n_labels:,} labels in the truth; in percent"
+        return [size, *self.notes]
 
     def table(self) -> str:
         """Return the metrics in percent as text, a line each and a column for each k."""
-        size = f"{self.n_instances} instances, {self.n_labels} labels; in percent"
-        return "\n".join([aligned(self.rows()), size, *self.notes])
+        return "\n".join([aligned(self.rows()), *wrapped(self.remarks())])
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        header, *rows = self.rows()
+        lines = [views.paragraph(views.muted(remark)) for remark in self.remarks()]
+        return "".join([views.table(header, rows), *lines])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -69,6 +101,7 @@ class Report:
             "n_instances": self.n_instances,
             "n_labels": self.n_labels,
             "notes": list(self.notes),
+            "unknown_labels": None if self.unknown is None else asdict(self.unknown),
         }
 
 
@@ -86,8 +119,10 @@ def evaluate(
 
     Parameters
     ----------
-    predictions : Predictions, CSR of scores, or lists of labels (best first) or (label, score)
-        A missing prediction counts as a miss. Ties of scores go to the smaller label id.
+    predictions : Predictions, matrix of scores, or lists of labels (best first) or (label, score)
+        Labels of lists are names or ids, as in the truth; what `Tagger.predict` returns will do.
+        A missing prediction counts as a miss. Ties of scores go to the smaller label id; names of
+        equal score stay in the order given.
     truth : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of labels
     ks : iterable of int
         The cut-offs.
@@ -102,7 +137,7 @@ def evaluate(
 
     Examples
     --------
-    >>> evaluate([[2, 0, 1]], [[0, 2]], ks=(1, 3))["P@3"]
+    >>> evaluate([["belts", "shoes", "hats"]], [["belts", "hats"]], ks=(1, 3))["P@3"]
     0.6666666666666666
     """
     ks = check_ks(ks)
@@ -112,7 +147,8 @@ def evaluate(
     if frequency_bins is not None:
         terms |= frequency_terms(matches, ks, frequency_bins)
     notes = _notes(longest(predictions, matches), ks, matches)
-    return _report(terms, macro_values(matches, ks), matches.n_labels, resampling, notes)
+    n_labels = len(np.unique(matches.truth.indices))
+    return _report(terms, macro_values(matches, ks), n_labels, resampling, notes)
 
 
 def evaluate_sets(
@@ -132,7 +168,7 @@ def evaluate_sets(
         As in `evaluate`; only the micro and example-based metrics have intervals.
     """
     matches = match_sets(predictions, truth, skip_empty=skip_empty)
-    n_labels = len(matches.per_label.true)
+    n_labels = int(np.count_nonzero(matches.per_label.true))
     notes = _empty_notes(matches.n_true, "counted as 0 in the example-based metrics")
     return _report(set_terms(matches), set_label_values(matches), n_labels, resampling, notes)
 
@@ -168,17 +204,23 @@ def _report(
     return Report(values, n_instances, n_labels, spread, notes)
 
 
-def _notes(width: int, ks: tuple[int, ...], matches: Matches) -> tuple[str, ...]:
+def _notes(longest: int, ks: tuple[int, ...], matches: Matches) -> tuple[str, ...]:
     notes = []
-    if width < ks[-1] and width < matches.n_labels:
+    if longest < ks[-1] and longest < _n_occurring(matches):
         notes.append(
-            f"Predictions hold at most {width} labels per instance: "
-            f"past rank {width} every label counts as a miss."
+            f"Predictions hold at most {longest} labels per instance: "
+            f"past rank {longest} every label counts as a miss."
         )
     return (*notes, *_empty_notes(matches.n_true, "counted as 0"))
 
 
+def _n_occurring(matches: Matches) -> int:
+    """Return the labels predicted or true anywhere: of others, more predictions hit none."""
+    predicted = matches.labels[matches.labels >= 0]
+    return len(np.union1d(predicted, matches.truth.indices))
+
+
 def _empty_notes(n_true: npt.NDArray[Any], how: str) -> tuple[str, ...]:
     empty = int((n_true == 0).sum())
-    note = f"Instances without a true label, {how}: {empty} (see skip_empty)."
+    note = f"Instances without a true label, {how}: {empty:,}; skip_empty=True leaves them out."
     return (note,) if empty else ()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+
+WIDTH = 70  # columns that a table may take: half a screen, a mail, a notebook
+GAP = 2  # blanks between two cells
 
 
 def grid(cells: Mapping[str, str]) -> list[list[str]]:
@@ -17,6 +21,25 @@ def grid(cells: Mapping[str, str]) -> list[list[str]]:
     columns = list(dict.fromkeys(k for line in lines.values() for k in line))
     rows = [[metric, *(line.get(k, "") for k in columns)] for metric, line in lines.items()]
     return [["", *columns], *rows]
+
+
+def stacked(values: Mapping[str, str], intervals: Mapping[str, str]) -> list[list[str]]:
+    """Return a header, and a row for each metric and k: its value, and its interval."""
+    rows = [[name, value, intervals.get(name, "")] for name, value in values.items()]
+    if not intervals:
+        return [["", "%"], *(row[:2] for row in rows)]
+    return [["", "%", "interval"], *rows]
+
+
+def width(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of columns that rows of cells need on a screen."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def wrapped(paragraphs: Iterable[str]) -> list[str]:
+    """Return lines that are no wider than a table."""
+    return [line for text in paragraphs for line in textwrap.wrap(text, WIDTH)]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -42,6 +42,11 @@ def ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike, *, empty: float 
     return out
 
 
+def total(values: Values) -> float:
+    """Sum that does not depend on the order of labels, nor on how many of them count 0."""
+    return float(np.sort(values[values != 0]).sum())
+
+
 @dataclass(frozen=True)
 class Columns:
     """All sums that some terms need, each once: terms share denominators.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from multitudes.deep.training import TrainingConfig
 from multitudes.errors import ConfigError
 from multitudes.estimator import Estimator
 from multitudes.features.text_buffer import as_texts
+from multitudes.progress import say, spelled
 from multitudes.seq2set.fitting import FitConfig, Seq2SetTraining, TrainingTexts, fit_network
 from multitudes.seq2set.generation.generate import DecodingConfig
 from multitudes.seq2set.generation.prediction import Predictor, Validation
@@ -28,7 +28,7 @@ from multitudes.seq2set.losses.assignment_schemes import choose_scheme
 from multitudes.seq2set.losses.config import SetLossConfig
 from multitudes.seq2set.network.config import NetworkConfig
 from multitudes.seq2set.network.seq_network import SeqNetwork, network_from_state, network_state
-from multitudes.seq2set.targets import TargetRows, target_rows
+from multitudes.seq2set.targets import TargetRows, enough_steps, target_rows
 from multitudes.seq2set.training_step import Objective
 from multitudes.seq2set.words.batches import BatchConfig
 from multitudes.seq2set.words.start_vectors import start_vectors
@@ -87,7 +87,8 @@ class OTSeq2Set(Estimator):
     vocabulary_ : WordVocabulary
         Of the training texts.
     n_steps_ : int
-        Labels a set has at most: the largest count in training, or ``network.n_steps``.
+        Labels a set has at most: ``network.n_steps``, or as many as nearly all training texts
+        have (``network.steps_share``).
     scheme_ : SchemeChoice
         Which steps labels were matched to, and why. A model that was loaded has neither this
         attribute nor those below, which describe `fit`.
@@ -175,8 +176,9 @@ class OTSeq2Set(Estimator):
                 min_count=config.words.min_count,
                 lowercase=config.words.lowercase,
             )
+            say(f"encoder: recurrent, {len(vocabulary.words):,} words{self._vectors(config)}")
             targets = self._targets(Y, config)
-            config = self._settled(Y, config)
+            config = self._settled(Y, targets.n_steps - self._ends, config)
             network = self._network(vocabulary, targets, Y.shape[1], label_texts, config)
             tokenized = vocabulary.rows(X, max_length=config.words.max_length)
             self.n_empty_, self.n_cut_ = tokenized.n_empty, tokenized.n_cut
@@ -191,6 +193,11 @@ class OTSeq2Set(Estimator):
         self.network_, self.vocabulary_ = network, vocabulary
         self.n_steps_ = targets.n_steps - self._ends
         return self
+
+    @staticmethod
+    def _vectors(config: FitConfig) -> str:
+        vectors = config.words.vectors
+        return ", which it learns" if vectors is None else f", vectors from {vectors}"
 
     @property
     def _ends(self) -> bool:
@@ -217,23 +224,31 @@ class OTSeq2Set(Estimator):
         )
 
     def _targets(self, Y: Sparse, config: FitConfig) -> TargetRows:
-        n_steps = config.network.n_steps
+        counts, given = np.diff(Y.indptr), config.network.n_steps
+        n_steps = given or enough_steps(counts, config.network.steps_share)
         targets = target_rows(Y, order=self.order, ends=self._ends, n_steps=n_steps)
         self.n_labels_cut_ = targets.n_cut
+        say(f"labels of a text: {counts.mean():.1f} on average; {n_steps} are generated at most")
         if targets.n_cut:
-            warnings.warn(
-                f"{targets.n_cut:,} training instances have more than n_steps={n_steps} labels "
-                f"(up to {int(np.diff(Y.indptr).max())}): the first {n_steps} of each are learned; "
-                "raise n_steps, or set it to None, to learn all",
-                stacklevel=3,
+            largest = int(counts.max())
+            cut = (
+                f"{targets.n_cut:,} of {len(counts):,} training texts have more than {n_steps} "
+                f"labels (up to {largest:,}): the first {n_steps} of each are learned, and "
+                f"{targets.n_labels_cut:,} labels of texts are not"
             )
+            more = spelled("network.n_steps", largest)
+            if given is None:  # chosen so that few are cut: worth a remark, not a warning
+                say(f"{cut}; {more} learns all, and takes {largest / n_steps:.0f} times as long")
+            else:
+                warnings.warn(f"{cut}; {more} learns all", stacklevel=3)
         return targets
 
-    def _settled(self, Y: Sparse, config: FitConfig) -> FitConfig:
+    def _settled(self, Y: Sparse, n_steps: int, config: FitConfig) -> FitConfig:
         """With a scheme instead of "auto"."""
-        self.scheme_ = choose_scheme(np.diff(Y.indptr), scheme=config.loss.scheme)
-        if self.verbose and self.objective == "set":
-            sys.stderr.write(f"{self.scheme_.reason}\n")
+        counts = np.minimum(np.diff(Y.indptr), n_steps)
+        self.scheme_ = choose_scheme(counts, scheme=config.loss.scheme)
+        if self.objective == "set":
+            say(self.scheme_.reason)
         return replace(config, loss=replace(config.loss, scheme=self.scheme_.scheme))
 
     def _network(

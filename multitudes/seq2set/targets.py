@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from multitudes.types import IntArray, Sparse
+
+FEWEST_STEPS = 10
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class TargetRows:
         The symbol behind the last label; None for sets, which have no end.
     n_cut : int
         Instances with more labels than fit, of which the first are learned.
+    n_labels_cut : int
+        Labels that are not learned for that reason, over all instances.
     """
 
     labels: IntArray
@@ -32,6 +37,7 @@ class TargetRows:
     n_steps: int
     end: int | None
     n_cut: int
+    n_labels_cut: int = 0
 
     def padded(self, rows: npt.NDArray[np.integer]) -> IntArray:
         """Symbols (b, n_steps) of some instances, -1 behind them."""
@@ -44,6 +50,19 @@ class TargetRows:
         if self.end is not None:
             out[np.arange(len(counts)), counts] = self.end
         return out
+
+
+def enough_steps(label_counts: npt.NDArray[np.integer], share: float) -> int:
+    """Return the fewest steps that hold all labels of this share of the instances.
+
+    Ten steps, or the largest count if it is smaller, are always there: they cost little, and the
+    few instances of a small data set say little about their quantiles.
+    """
+    counts = np.sort(label_counts)
+    if not len(counts):
+        return 1
+    quantile = int(counts[math.ceil(share * len(counts)) - 1])
+    return max(1, min(int(counts[-1]), max(quantile, FEWEST_STEPS)))
 
 
 def target_rows(Y: Sparse, *, order: str, ends: bool, n_steps: int | None = None) -> TargetRows:
@@ -77,4 +96,5 @@ def target_rows(Y: Sparse, *, order: str, ends: bool, n_steps: int | None = None
         n_steps=most + ends,
         end=Y.shape[1] if ends else None,
         n_cut=int((counts > most).sum()),
+        n_labels_cut=int(np.maximum(counts - most, 0).sum()),
     )

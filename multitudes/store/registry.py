@@ -32,6 +32,8 @@ _HOMES = {
     "dense-features": "multitudes.features:DenseFeatures",
     "concat-features": "multitudes.features:ConcatFeatures",
     "pass-through": "multitudes.features:PassThrough",
+    "omikuji-forest": "multitudes.interchange.omikuji_forest:OmikujiForest",
+    "pecos-tfidf": "multitudes.interchange.pecos_tfidf:PecosTfidf",
 }
 
 _registered: dict[str, type[Storable]] = {}

@@ -10,38 +10,57 @@ from typing import TYPE_CHECKING
 from multitudes.lazy import lazy_names
 
 __all__ = [
+    "Among",
     "Choice",
     "GroupReport",
     "Tag",
+    "TagLists",
     "Tagger",
+    "UpdateReport",
+    "Written",
     "choose",
     "describe_settings",
-    "evaluate_on",
+    "evaluate_dataset",
     "parse_settings",
     "predict_batches",
     "predict_tags",
     "predict_to",
+    "update_tagger",
 ]
 
 if TYPE_CHECKING:
-    from multitudes.tagger.datasets import evaluate_on, predict_batches, predict_tags, predict_to
+    from multitudes.tagger.datasets import (
+        Among,
+        Written,
+        predict_batches,
+        predict_tags,
+        predict_to,
+    )
+    from multitudes.tagger.evaluation import evaluate_dataset
     from multitudes.tagger.group_report import GroupReport
-    from multitudes.tagger.prediction import Tag
     from multitudes.tagger.presets import Choice, choose
     from multitudes.tagger.settings import describe_settings, parse_settings
     from multitudes.tagger.tagger import Tagger
+    from multitudes.tagger.tags import Tag, TagLists
+    from multitudes.tagger.update_report import UpdateReport
+    from multitudes.tagger.updating import update_tagger
 else:
     _HOMES = {
+        "Among": "multitudes.tagger.datasets",
         "Choice": "multitudes.tagger.presets",
         "GroupReport": "multitudes.tagger.group_report",
-        "Tag": "multitudes.tagger.prediction",
+        "Tag": "multitudes.tagger.tags",
+        "TagLists": "multitudes.tagger.tags",
         "Tagger": "multitudes.tagger.tagger",
+        "UpdateReport": "multitudes.tagger.update_report",
+        "Written": "multitudes.tagger.datasets",
         "choose": "multitudes.tagger.presets",
         "describe_settings": "multitudes.tagger.settings",
-        "evaluate_on": "multitudes.tagger.datasets",
+        "evaluate_dataset": "multitudes.tagger.evaluation",
         "parse_settings": "multitudes.tagger.settings",
         "predict_batches": "multitudes.tagger.datasets",
         "predict_tags": "multitudes.tagger.datasets",
         "predict_to": "multitudes.tagger.datasets",
+        "update_tagger": "multitudes.tagger.updating",
     }
     __getattr__ = lazy_names(__name__, _HOMES)

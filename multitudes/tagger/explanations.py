@@ -18,6 +18,8 @@ MAX_TEXTS = 50_000
 TEXT_LENGTH = 120
 """Characters of a typical text that are kept."""
 
+WITHOUT_WORDS = "the text has no words: it gets what every such text gets"
+
 
 def texts_to_show(model: Any, texts: Sequence[str] | None) -> dict[int, str]:
     """Return the shortened texts, by row, that explanations of a fitted model may refer to."""

@@ -2,47 +2,94 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+from scipy.sparse import csr_array, issparse
 
-from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.data import Dataset
+from multitudes.data.alignment import over_names, with_names
+from multitudes.data.label_lists import check_as_many, checked_row, labels_and_names, text_list
 from multitudes.data.records import Ragged
 from multitudes.errors import DataError
-from multitudes.features.text_buffer import as_texts
-from multitudes.types import Sparse
+from multitudes.validation import checked_features
 
 Group = str | int
 SEARCHED_NAMES = 20_000  # label names compared with a misspelled one: more would take seconds
 
 
-def labeled_texts(
-    texts: Sequence[str],
-    labels: Sequence[Sequence[str]] | Sparse,
-    label_names: Sequence[str] | None,
-    label_texts: Mapping[str, str] | Sequence[str] | None,
+def labeled(
+    texts: Any,
+    labels: Any,
+    *,
+    takes_texts: bool = True,
+    label_names: Sequence[str] | None = None,
+    label_texts: Mapping[str, str] | Sequence[str] | None = None,
 ) -> Dataset:
-    """Return a Dataset of texts and their labels; see `Tagger.fit`."""
-    texts = as_texts(texts)
-    if sp.issparse(labels):
-        Y: Any = labels
-        names = label_names
-    else:
-        Y, names = label_matrix(labels, label_names)
-        if len(texts) != Y.shape[0]:
+    """Return what a user gave as texts (or X) and labels, or as one Dataset, as a Dataset.
+
+    Parameters
+    ----------
+    texts : sequence of str, X, or Dataset
+        A Dataset stands for both, and `labels` is None.
+    labels : sequence of sequences of str, or 0/1 matrix; see `Dataset.from_lists`
+    takes_texts : bool
+        Whether the tagger was fitted on texts, not on X.
+    label_names, label_texts
+        See `Dataset.from_lists`.
+    """
+    if isinstance(texts, Dataset):
+        if labels is not None or label_names is not None or label_texts is not None:
             raise DataError(
-                f"fit needs one list of labels per text, got {len(texts):,} texts and "
-                f"{Y.shape[0]:,} lists"
+                "a Dataset holds texts, labels, label_names and label_texts: give it alone, or "
+                "texts and labels"
             )
-    texts_of_names = listed_texts(label_texts, names or [str(label) for label in range(Y.shape[1])])
-    return Dataset(Y=Y, texts=texts, label_names=names, label_texts=texts_of_names)
+        return texts
+    if not takes_texts:
+        X = checked_features(checked_inputs(texts, takes_texts=False))
+        Y, names = labels_and_names(labels, label_names)
+        check_as_many(X.shape[0], Y.shape[0])
+        return Dataset(Y=Y, X=X, label_names=names)
+    if labels is None:
+        text_list(texts)  # a table, or one text: says what to do instead
+        raise DataError(
+            "labels must be one list of label names per text, or a matrix of 0 and 1, got None: "
+            "give texts and labels, or one Dataset"
+        )
+    return Dataset.from_lists(texts, labels, label_names=label_names, label_texts=label_texts)
+
+
+def labeled_for(texts: Any, labels: Any, names: Sequence[str], *, takes_texts: bool) -> Dataset:
+    """Return labeled data for a fitted tagger with labels of these names; see `labeled`.
+
+    The columns of a matrix without names are the labels of the tagger, in order.
+    """
+    dataset = labeled(texts, labels, takes_texts=takes_texts)
+    if dataset.label_names is not None:
+        return dataset
+    if isinstance(texts, Dataset):
+        return with_names(dataset, names)  # ids of a file, which has not seen the same labels
+    if dataset.n_labels != len(names):
+        raise DataError(
+            f"labels have {dataset.n_labels:,} columns without names, but the tagger has "
+            f"{len(names):,} labels: give lists of label names, or a column for each of classes_"
+        )
+    return dataclasses.replace(dataset, label_names=names)
 
 
 def checked_inputs(texts: Any, *, takes_texts: bool) -> Any:
-    """Return texts, or X, whichever a tagger was fitted on; refuse the other."""
+    """Return texts, or X, whichever a tagger was fitted on; refuse the other.
+
+    Parameters
+    ----------
+    texts : sequence of str, X, or Dataset that has either
+    takes_texts : bool
+    """
+    if isinstance(texts, Dataset):
+        return inputs_of(texts, takes_texts=takes_texts)
     if not takes_texts:
         if not getattr(texts, "shape", ()):
             raise DataError(
@@ -52,9 +99,9 @@ def checked_inputs(texts: Any, *, takes_texts: bool) -> Any:
         return texts
     if isinstance(texts, str):
         raise DataError("predict takes a list of texts, got one str: write [text]")
-    if sp.issparse(texts):
+    if issparse(texts):
         raise DataError("this tagger was fitted on texts: pass a list of str, not a matrix")
-    return as_texts(texts)
+    return text_list(texts)
 
 
 def inputs_of(dataset: Dataset, *, takes_texts: bool) -> Any:
@@ -66,16 +113,11 @@ def inputs_of(dataset: Dataset, *, takes_texts: bool) -> Any:
     return inputs
 
 
-def known_labels(dataset: Any, names: Sequence[str]) -> Dataset:
+def known_labels(dataset: Dataset, names: Sequence[str]) -> Dataset:
     """Return data to calibrate on, over the tagger's labels; refuse data without any of them."""
-    if not isinstance(dataset, Dataset):
-        raise DataError(
-            f"calibrate takes a Dataset, got {type(dataset).__name__}: multitudes.read_dataset "
-            "gives one, so does Dataset(Y=..., texts=..., label_names=...)"
-        )
     if not len(dataset):
         raise DataError("there are no instances to calibrate on")
-    known = relabel(dataset, LabelSpace(tuple(names)))
+    known = over_names(dataset, names)
     if not known.Y.nnz:
         some = ", ".join(map(repr, names[:3]))
         raise DataError(
@@ -92,64 +134,6 @@ def label_id(label: str, names: Sequence[str]) -> int:
         hint = f"did you mean {near[0]!r}?" if near else "classes_ lists them"
         raise DataError(f"there is no label {label!r} among {len(names):,}: {hint}")
     return names.index(label)
-
-
-def label_matrix(
-    labels: Sequence[Sequence[str]], label_names: Sequence[str] | None
-) -> tuple[sp.csr_array[Any], list[str]]:
-    """Return Y and the name of each column.
-
-    Parameters
-    ----------
-    labels : sequence of sequences of str
-        The label names of each text; a text may have none, and a repeated name counts once.
-    label_names : sequence of str, optional
-        The label space; without it, all names that occur, sorted, so that the order of the texts
-        does not change label ids.
-
-    Returns
-    -------
-    Y : CSR (n_instances, n_labels), float32
-    label_names : list of str
-    """
-    try:
-        listed = list(labels)
-    except TypeError:
-        raise DataError(
-            f"labels must be one list of label names per text, or a CSR matrix, got {labels!r}"
-        ) from None
-    rows = [checked_row(row, f"labels[{number}]") for number, row in enumerate(listed)]
-    names = sorted({name for row in rows for name in row})
-    if label_names is not None:
-        names = list(label_names)
-    index = {name: label for label, name in enumerate(names)}
-    try:
-        ids = [sorted({index[name] for name in row}) for row in rows]
-    except KeyError as error:
-        raise DataError(
-            f"label {error.args[0]!r} is not among the {len(names):,} label_names: add it there"
-        ) from None
-    indptr = np.concatenate([[0], np.cumsum([len(row) for row in ids])]).astype(np.int64)
-    indices = np.array([label for row in ids for label in row], np.int32)
-    ones = np.ones(len(indices), np.float32)
-    return sp.csr_array((ones, indices, indptr), shape=(len(rows), len(names))), names
-
-
-def checked_row(row: Any, where: str) -> list[str]:
-    """Return a list of label names; `where` names it in messages."""
-    is_one = isinstance(row, (str, bytes)) or getattr(row, "ndim", 1) == 0
-    if is_one or not hasattr(row, "__iter__"):
-        raise DataError(
-            f"{where} must be a list of label names, got {row!r}: for a single label write [label]"
-        )
-    names = list(row)
-    for name in names:
-        if not isinstance(name, str):
-            raise DataError(
-                f"{where} holds {name!r} ({type(name).__name__}); label names are str: "
-                "convert ids with str(), or pass a CSR matrix and label_names"
-            )
-    return [str(name) for name in names]  # numpy has a str of its own
 
 
 def texts_of_labels(dataset: Dataset, *, needed: bool = True) -> tuple[str, ...] | None:
@@ -171,29 +155,6 @@ def texts_of_labels(dataset: Dataset, *, needed: bool = True) -> tuple[str, ...]
     if texts is None or names is None:
         return tuple(texts or names or ())
     return tuple(text if text.strip() else name for text, name in zip(texts, names, strict=True))
-
-
-def listed_texts(
-    label_texts: Mapping[str, str] | Sequence[str] | None, names: Sequence[str]
-) -> list[str] | None:
-    """Return one text per name, from texts by name (defaults to the name itself) or in order."""
-    if label_texts is None:
-        return None
-    if isinstance(label_texts, Mapping):
-        known = set(names)
-        unknown = [name for name in label_texts if name not in known]
-        if unknown:
-            raise DataError(
-                f"label_texts has {unknown[0]!r}, which is not among the {len(names):,} labels"
-            )
-        return [label_texts.get(name, name) for name in names]
-    if isinstance(label_texts, str) or len(label_texts) != len(names):
-        given = "one str" if isinstance(label_texts, str) else f"{len(label_texts):,}"
-        raise DataError(
-            f"label_texts must be one text per label ({len(names):,}), in the order of "
-            f"label_names, or a mapping of names to texts, got {given}"
-        )
-    return list(label_texts)
 
 
 def grouped_texts(
@@ -221,7 +182,7 @@ def grouped_texts(
     names = sorted({name for row in lists for name in row})
     numbers = {name: label for label, name in enumerate(names)}
     listed = [[numbers[name] for name in row] for row in lists]
-    Y: Any = sp.csr_array((len(texts), len(names)), dtype=np.float32)
+    Y: Any = csr_array((len(texts), len(names)), dtype=np.float32)
     return Dataset(
         Y=Y,
         texts=texts,

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError, MultitudesError, NotFittedError, TrainingError
 from multitudes.progress import track
 from multitudes.scores import remove_pairs
 from multitudes.scores.calibrated import Calibrated, CalibrationConfig
-from multitudes.types import IntArray, MakesSets, Predictions
+from multitudes.tagger.restriction import best_among, only
+from multitudes.types import IntArray, MakesSets, Predictions, RestrictsLabels
 from multitudes.validation import checked_count
 
 Kind = Literal["scores", "probabilities", "sets"]
 
 BATCH = 4096  # instances scored at a time: enough to fill the threads, little memory
 DEFAULT_TOP_K = 5
-
-
-class Tag(NamedTuple):
-    """A label given to a text, and its score."""
-
-    label: str
-    score: float
 
 
 @dataclass(frozen=True)
@@ -62,6 +58,8 @@ class Predictor:
         *,
         top_k: int | None = None,
         filter_pairs: IntArray | None = None,
+        labels: IntArray | None = None,
+        watch: Callable[[Any], None] | None = None,
     ) -> Iterator[tuple[slice, Predictions]]:
         """Yield (rows, their predictions) until all inputs are done.
 
@@ -74,20 +72,24 @@ class Predictor:
             Labels per instance, at most; defaults to 5, and for sets to all they have.
         filter_pairs : int array (n, 2), optional
             (row, label) pairs that are left out before the `top_k` are cut, so that rows stay full.
+        labels : int array, optional
+            Ids of the only labels that may be predicted; rows stay full.
+        watch : function, optional
+            Called with what the model reads, block by block: rows of X, or texts.
         """
         width = self._width(kind, top_k)
-        spare = 0
-        if filter_pairs is not None and len(filter_pairs):
-            spare = int(np.bincount(filter_pairs[:, 0]).max())
         n = count(inputs)
         with track("predicting", n, "instances") as task:
             for start in range(0, max(n, 1), BATCH):
                 rows = slice(start, min(start + BATCH, n))
-                found = self._candidates(
-                    inputs if n <= BATCH else inputs[rows], kind, width + spare
-                )
-                if spare and filter_pairs is not None:
-                    found = remove_pairs(found, _within(filter_pairs, rows))
+                X = self.transform(inputs if n <= BATCH else inputs[rows])
+                if watch is not None:
+                    watch(X)
+                pairs = _within(filter_pairs, rows)
+                spare = int(np.bincount(pairs[:, 0]).max()) if len(pairs) else 0
+                found = self._candidates(X, kind, width + spare, labels)
+                if len(pairs):
+                    found = remove_pairs(found, pairs)
                 yield rows, self._as_kind(found.top(width), kind).top(top_k or width)
                 task.advance(rows.stop - rows.start)
 
@@ -122,17 +124,21 @@ class Predictor:
         """Return what the model reads: X, or the texts themselves."""
         return inputs if self.features is None else self.features.transform(inputs)
 
-    def _candidates(self, inputs: Any, kind: Kind, top_k: int) -> Predictions:
+    def _candidates(self, X: Any, kind: Kind, top_k: int, labels: IntArray | None) -> Predictions:
         """Return what `_as_kind` starts from: the best labels, or the sets a model generates."""
-        X = self.transform(inputs)
-        method = "predict_sets" if self._generates(kind) else "predict"
-        with named_failures(self.model, method):
-            found = (
-                self.model.predict_sets(X)
-                if method == "predict_sets"
-                else self.model.predict(X, top_k=top_k)
-            )
-        return checked_predictions(found, self.model, method, n=count(inputs))
+        model, method = self.model, "predict_sets" if self._generates(kind) else "predict"
+        restricts = isinstance(model, RestrictsLabels)
+        with named_failures(model, method):
+            if method == "predict_sets":
+                found = model.predict_sets(X)
+            elif labels is None:
+                found = model.predict(X, top_k=top_k)
+            elif restricts:
+                found = model.predict(X, top_k=top_k, labels=labels)
+            else:
+                found = best_among(model, X, labels, top_k=top_k, n_labels=self.n_labels)
+        found = checked_predictions(found, model, method, n=count(X))
+        return found if labels is None else only(found, labels)
 
     def _as_kind(self, predictions: Predictions, kind: Kind) -> Predictions:
         if kind == "scores" or self._generates(kind):
@@ -206,21 +212,25 @@ def checked_predictions(found: Any, model: Any, method: str, *, n: int) -> Predi
     return found
 
 
-def named_tags(predictions: Predictions, names: Sequence[str]) -> list[list[Tag]]:
-    """Return the labels of each row by name, best first."""
-    rows = zip(predictions.labels.tolist(), predictions.scores.tolist(), strict=True)
-    return [
-        [
-            Tag(names[label], score)
-            for label, score in zip(labels, scores, strict=True)
-            if label >= 0
-        ]
-        for labels, scores in rows
-    ]
-
-
-def _within(pairs: IntArray, rows: slice) -> IntArray:
+def _within(pairs: IntArray | None, rows: slice) -> IntArray:
     """Return the pairs of a block of rows, counted from its first."""
+    if pairs is None:
+        return np.empty((0, 2), np.int64)
     inside = (pairs[:, 0] >= rows.start) & (pairs[:, 0] < rows.stop)
     found: IntArray = pairs[inside] - np.array([rows.start, 0])
     return found
+
+
+def says_nothing(X: Any) -> npt.NDArray[np.bool_]:
+    """Return for each row of X, or text, whether it holds nothing that a model could go by.
+
+    A row of X is empty if no word of its text is known; a text without a letter or digit is empty
+    to models that read texts themselves, which know parts of any word.
+    """
+    if sp.issparse(X):
+        rows: Any = X
+        rows = rows.tocsr()
+        return np.asarray(np.diff(rows.indptr) == 0, np.bool_)
+    if hasattr(X, "shape"):
+        return np.asarray(~np.asarray(X).any(axis=1), np.bool_)
+    return np.array([not any(letter.isalnum() for letter in text) for text in X], np.bool_)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -15,6 +15,7 @@ from multitudes.scores.calibrated import CalibrationConfig
 from multitudes.store import State, load, save
 from multitudes.store.folder import check_writable
 from multitudes.tagger import inputs, updating
+from multitudes.tagger.announcing import announce
 from multitudes.tagger.assembly import TaggerSpec, assemble, check_spec
 from multitudes.tagger.devices import move
 from multitudes.tagger.explanations import texts_to_show
@@ -23,7 +24,6 @@ from multitudes.tagger.presets import AUTO
 from multitudes.tagger.settings import dotted
 from multitudes.tagger.storing import from_parts, tagger_state
 from multitudes.tagger.training import TrainingData, fit_model
-from multitudes.types import Sparse
 
 
 class Tagger(FittedTagger):
@@ -113,18 +113,64 @@ class Tagger(FittedTagger):
 
     def fit(
         self,
-        texts: Sequence[str],
-        labels: Sequence[Sequence[str]] | Sparse,
+        texts: Iterable[str] | Dataset,
+        labels: Any = None,
         *,
         label_names: Sequence[str] | None = None,
         label_texts: Mapping[str, str] | Sequence[str] | None = None,
+        from_groups: bool | None = None,
+        validation: Dataset | tuple[Any, Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
-        """Learn from texts and, for each, a list of label names (or Y with `label_names`).
+        """Learn from texts and, for each, a list of label names; or from a Dataset.
 
-        `label_texts` describe labels, by name or in the order of `label_names`, to models that read
-        them; a label without one is described by its name.
+        Parameters
+        ----------
+        texts : sequence of str, or Dataset
+            A list, an array, a column of pandas, polars or Hugging Face. A Dataset, of texts or of
+            features, brings its labels.
+        labels : sequence of sequences of str, or 0/1 matrix (n_instances, n_labels)
+            The label names of each text; or an array, sparse matrix or DataFrame of 0 and 1.
+        label_names : sequence of str, optional
+            The label space, by default all names that occur; or the names of a matrix's columns.
+        label_texts : mapping of str to str, or sequence of str, optional
+            Descriptions of labels, by name or in the order of `label_names`, for models that read
+            them; a label without one is described by its name.
+        from_groups : bool, optional
+            Whether to learn from the labels of groups, through `Eagle`; by default if groups have
+            labels and instances have none. Then the labels of an instance that is in a group are
+            compared with those that it was given, in `group_report_`; one that is in no group
+            is learned from as it is.
+        validation : Dataset or (texts, labels), optional
+            Instances kept aside. Labels are matched by name, and those the training data lacks
+            are left out. A model trained in epochs is measured on them after each and keeps the
+            best; others have no use for them.
+        checkpoint : path, optional
+            Folder to save to during a long training; one that was stopped goes on from there.
         """
-        return self.fit_dataset(inputs.labeled_texts(texts, labels, label_names, label_texts))
+        dataset = inputs.labeled(texts, labels, label_names=label_names, label_texts=label_texts)
+        if isinstance(validation, tuple):
+            validation = inputs.labeled(*validation)
+        if checkpoint is not None:
+            check_writable(Path(checkpoint))
+        if from_groups is None:
+            from_groups = dataset.group_labels is not None and not dataset.Y.nnz
+        if not len(dataset) or not (from_groups or dataset.Y.nnz):
+            raise DataError(
+                f"there is nothing to learn from: {dataset!r}; at least one instance needs a label"
+            )
+        grouped = groups_to_learn(dataset) if from_groups else None
+        parts = assemble(self._spec(), dataset, from_groups=from_groups)
+        data = TrainingData(dataset, grouped, validation, checkpoint, self.n_jobs)
+        with progress.shown(self.verbose):
+            announce(parts, data)
+            self.model_, self.group_report_ = fit_model(parts.model, parts.features, data)
+        names = dataset.label_names or [str(label) for label in range(dataset.n_labels)]
+        self.features_, self.classes_, self.choice_ = parts.features, tuple(names), parts.choice
+        self.takes_texts_, self.feature_names_ = dataset.texts is not None, dataset.feature_names
+        self.examples_ = texts_to_show(self.model_, data.texts_of_rows())
+        self.calibrated_ = None
+        return self
 
     def fit_groups(
         self,
@@ -142,52 +188,7 @@ class Tagger(FittedTagger):
         group_labels : mapping of id to sequence of str
             The label names of each group; a name listed twice counts twice.
         """
-        return self.fit_dataset(inputs.grouped_texts(texts, groups, group_labels), from_groups=True)
-
-    def fit_dataset(
-        self,
-        dataset: Dataset,
-        *,
-        from_groups: bool | None = None,
-        validation: Dataset | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> Self:
-        """Learn from a Dataset, of texts or of features.
-
-        Parameters
-        ----------
-        dataset : Dataset
-        from_groups : bool, optional
-            Whether to learn from the labels of groups, through `Eagle`; by default if groups have
-            labels and instances have none. Then the labels of an instance that is in a group are
-            compared with those that it was given, in `group_report_`; one that is in no group
-            is learned from as it is.
-        validation : Dataset, optional
-            Instances kept aside. Labels are matched by name, and those the training data lacks
-            are left out. A model trained in epochs is measured on them after each and keeps the
-            best; others have no use for them.
-        checkpoint : path, optional
-            Folder to save to during a long training; one that was stopped goes on from there.
-        """
-        if checkpoint is not None:
-            check_writable(Path(checkpoint))
-        if from_groups is None:
-            from_groups = dataset.group_labels is not None and not dataset.Y.nnz
-        if not len(dataset) or not (from_groups or dataset.Y.nnz):
-            raise DataError(
-                f"there is nothing to learn from: {dataset!r}; at least one instance needs a label"
-            )
-        grouped = groups_to_learn(dataset) if from_groups else None
-        parts = assemble(self._spec(), dataset, from_groups=from_groups)
-        data = TrainingData(dataset, grouped, validation, checkpoint, self.n_jobs)
-        with progress.shown(self.verbose):
-            self.model_, self.group_report_ = fit_model(parts.model, parts.features, data)
-        names = dataset.label_names or [str(label) for label in range(dataset.n_labels)]
-        self.features_, self.classes_, self.choice_ = parts.features, tuple(names), parts.choice
-        self.takes_texts_, self.feature_names_ = dataset.texts is not None, dataset.feature_names
-        self.examples_ = texts_to_show(self.model_, data.texts_of_rows())
-        self.calibrated_ = None
-        return self
+        return self.fit(inputs.grouped_texts(texts, groups, group_labels), from_groups=True)
 
     def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
         """Predict on a device, or in a number format; what is not given stays as it is.
@@ -206,7 +207,7 @@ class Tagger(FittedTagger):
         return self
 
     def calibrate(
-        self, dataset: Dataset, *, config: CalibrationConfig = CalibrationConfig()
+        self, texts: Any, labels: Any = None, *, config: CalibrationConfig = CalibrationConfig()
     ) -> Self:
         """Learn probabilities and label sets from labeled texts that `fit` has not seen.
 
@@ -215,35 +216,40 @@ class Tagger(FittedTagger):
 
         Parameters
         ----------
-        dataset : Dataset
-            A few hundred instances or more. Its labels are matched by name; those the tagger does
+        texts, labels : as in `fit`
+            A few hundred instances or more. Labels are matched by name; those the tagger does
             not know are left out.
         config : CalibrationConfig, optional
             Method of calibration, rule for sets, the F1 it is tuned for.
         """
-        predictor, known = self._predictor(), inputs.known_labels(dataset, self.classes_)
+        predictor = self._predictor()
+        known = inputs.known_labels(self._labeled(texts, labels), self.classes_)
         self.calibrated_ = predictor.calibration(self._inputs_of(known), known, config)
         return self
 
-    def partial_fit(self, texts: Any, labels: Sequence[Sequence[str]]) -> Self:
+    def partial_fit(self, texts: Any, labels: Any = None) -> Self:
         """Learn from further texts (or rows of X) of known labels; a first call is `fit`.
 
         Words that no text had when the tagger was fitted stay unknown.
+
+        Parameters
+        ----------
+        texts, labels : as in `fit`
         """
         if not hasattr(self, "model_"):
             return self.fit(texts, labels)
         updating.check_updatable(self.model_, "partial_fit")
-        given = self._checked_inputs(texts)
-        Y = updating.known_label_matrix(given, labels, self.classes_)
+        dataset = self._labeled(texts, labels)
+        Y = updating.known_matrix(dataset, self.classes_)
         with progress.shown(self.verbose):
-            self.model_.partial_fit(self._predictor().transform(given), Y)
+            self.model_.partial_fit(self._predictor().transform(self._inputs_of(dataset)), Y)
         self.calibrated_ = None  # other scores, other probabilities
         return self
 
     def add_labels(
         self,
         texts: Any = None,
-        labels: Sequence[Sequence[str]] | None = None,
+        labels: Any = None,
         *,
         label_texts: Mapping[str, str] | Sequence[str] | None = None,
     ) -> Self:
@@ -253,7 +259,7 @@ class Tagger(FittedTagger):
 
         Parameters
         ----------
-        texts, labels : sequence of str (or X), and a list of label names for each
+        texts, labels : as in `fit`, optional
             Texts that have the new labels; a model over features needs them. Known labels may
             appear too: their texts are what new labels are told apart from.
         label_texts : mapping of str to str, or sequence of str
@@ -262,10 +268,12 @@ class Tagger(FittedTagger):
         """
         self.check_fitted()
         updating.check_updatable(self.model_, "add_labels")
-        given = None if texts is None else self._checked_inputs(texts)
+        given = texts is not None or labels is not None
+        dataset = self._labeled(texts, labels) if given else None
+        read = None if dataset is None else self._inputs_of(dataset)
         with progress.shown(self.verbose):
             names = updating.add_labels(
-                self._predictor(), given, labels, label_texts, self.classes_
+                self._predictor(), read, dataset, label_texts, self.classes_
             )
         self.classes_, self.calibrated_ = names, None
         return self

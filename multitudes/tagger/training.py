@@ -10,14 +10,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.data import Dataset, LabelSpace
+from multitudes.data.alignment import over_names
 from multitudes.errors import ConfigError, DataError, TrainingError
 from multitudes.groups import Eagle
 from multitudes.groups.grouped_dataset import features_of
+from multitudes.linear.checkpoint import clear_used
 from multitudes.tagger.group_report import GroupReport
 from multitudes.tagger.inputs import texts_of_labels
 from multitudes.tagger.prediction import inner_model, named_failures
-from multitudes.tagger.settings import set_where_known
+from multitudes.tagger.settings import set_where_known, settings_of
 from multitudes.types import (
     Model,
     MovesToDevice,
@@ -32,7 +34,8 @@ COUNTS = {
     "n_left_out_": "training texts without labels, from which nothing was learned",
     "n_empty_": "training texts without a word",
     "n_labels_without_text_": "labels without a word in their text",
-    "n_cut_": "texts that were cut; backbone.max_length and label_max_length say where",
+    "n_labels_cut_": "training texts with more labels than were learned; network.n_steps says how "
+    "many",
 }
 
 
@@ -148,7 +151,7 @@ def _kept_aside(validation: Dataset, dataset: Dataset) -> tuple[Any, Sparse]:
             f"the model reads texts, and the validation data has features instead "
             f"({validation!r}): give its texts, or leave it out"
         )
-    known = relabel(validation, LabelSpace.of(dataset))
+    known = over_names(validation, LabelSpace.of(dataset).names)
     return known.texts, known.Y
 
 
@@ -206,14 +209,13 @@ class TextLearner(BaseEstimator):  # type: ignore[misc]
 
 
 def clear_checkpoint(model: Any, folder: str | PathLike[str]) -> None:
-    """Remove the checkpoint of a training that is over and whose model is saved.
-
-    Models over features remove theirs themselves.
-    """
+    """Remove the checkpoint of a training that is over and whose model is saved."""
     if isinstance(model, TrainsInEpochs) and isinstance(model, MovesToDevice):
         from multitudes.deep.training import Checkpoint
 
         Checkpoint(folder).clear()
+    else:
+        clear_used(folder)
 
 
 def training_notes(model: Any) -> list[str]:
@@ -231,4 +233,13 @@ def training_notes(model: Any) -> list[str]:
         count = getattr(model, attribute, 0)
         if count:
             notes.append(f"{count:,} {meaning}")
+    n_cut = getattr(model, "n_cut_", 0)
+    if n_cut:
+        notes.append(f"{n_cut:,} texts were cut{_length_settings(model)}")
     return notes
+
+
+def _length_settings(model: Any) -> str:
+    """Say which settings of a model limit the length of texts, if any does."""
+    names = [name for name in settings_of(model) if name.endswith("max_length")]
+    return f"; {' and '.join(names)} {'say' if len(names) > 1 else 'says'} where" if names else ""

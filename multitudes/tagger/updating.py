@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import scipy.sparse as sp
+import numpy as np
 
-from multitudes.errors import ConfigError, DataError
-from multitudes.tagger.inputs import checked_row, label_matrix
-from multitudes.tagger.prediction import Predictor, count
+from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.data.alignment import with_names
+from multitudes.errors import ConfigError, DataError, UnknownFeaturesWarning
+from multitudes.features.known_words import count_words
+from multitudes.tagger.prediction import Predictor, says_nothing
 from multitudes.tagger.presets import names_of
-from multitudes.types import AddsLabels, RemovesLabels, TakesLabelTexts, Updates
+from multitudes.tagger.update_report import UpdateReport
+from multitudes.types import AddsLabels, RemovesLabels, Sparse, TakesLabelTexts, Updates
+
+if TYPE_CHECKING:
+    from multitudes.tagger.tagger import Tagger
 
 METHODS: dict[str, type] = {
     "partial_fit": Updates, "add_labels": AddsLabels, "remove_labels": RemovesLabels
@@ -29,45 +36,59 @@ def check_updatable(model: Any, method: str) -> None:
 
 
 def add_labels(
-    predictor: Predictor, inputs: Any, labels: Any, label_texts: Any, known: Sequence[str]
+    predictor: Predictor,
+    inputs: Any,
+    dataset: Dataset | None,
+    label_texts: Any,
+    known: Sequence[str],
 ) -> tuple[str, ...]:
-    """Add labels to a fitted model; return the names of all labels. See `Tagger.add_labels`."""
-    model, takes_texts = predictor.model, isinstance(predictor.model, TakesLabelTexts)
-    if takes_texts:
-        new, texts, examples = new_labels(inputs, labels, described(label_texts), known)
-        model.add_labels(texts, examples)
+    """Add labels to a fitted model; return the names of all labels. See `Tagger.add_labels`.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    inputs : sequence of str, or X, optional
+        What the tagger reads of the dataset.
+    dataset : Dataset, optional
+        Instances that have new labels, and maybe known ones.
+    label_texts : mapping of str to str, or sequence of str, optional
+    known : sequence of str
+        The labels that the tagger has.
+    """
+    model = predictor.model
+    if isinstance(model, TakesLabelTexts):
+        new, texts, examples = new_labels(dataset, described(label_texts), known)
+        model.add_labels(texts, examples)  # type: ignore[attr-defined]
         return (*known, *new)
-    if label_texts is not None or inputs is None or labels is None:
+    if label_texts is not None or dataset is None:
         raise ConfigError(
             f"{type(model).__name__} learns new labels from texts that have them: "
             "pass texts and labels; label_texts are for text encoders such as prime"
         )
-    Y, names = grown_label_matrix(inputs, labels, known)
-    model.add_labels(predictor.transform(inputs), Y)
-    return tuple(names)
+    names = (*known, *new_names(dataset, known))
+    check_new(names[len(known) :], (), known)
+    model.add_labels(predictor.transform(inputs), relabel(dataset, LabelSpace(names)).Y)
+    return names
 
 
 def new_labels(
-    inputs: Any, labels: Any, label_texts: Mapping[str, str], known: Sequence[str]
+    dataset: Dataset | None, label_texts: Mapping[str, str], known: Sequence[str]
 ) -> tuple[list[str], list[str], list[list[str]] | None]:
     """Return names, texts and examples of the new labels of a text encoder.
 
     Parameters
     ----------
-    inputs, labels : texts and a list of label names for each, or None
+    dataset : Dataset of texts, optional
         Examples; those of known labels are left out.
     label_texts : mapping of str to str
         Texts of labels by name.
     known : sequence of str
         The labels that the tagger has.
     """
-    if (inputs is None) != (labels is None):
-        raise DataError("examples are texts and their labels: give both, or neither")
     examples: dict[str, list[str]] = {}
-    if inputs is not None:
-        check_lengths(inputs, labels)
-        for text, row in zip(inputs, labels, strict=True):
-            for name in checked_row(row, "labels"):
+    if dataset is not None and dataset.texts is not None:
+        for row, text in enumerate(dataset.texts):
+            for name in dataset.labels_of(row):
                 examples.setdefault(name, []).append(text)
     new = sorted(set(label_texts).union(examples).difference(known))
     check_new(new, label_texts, known)
@@ -75,28 +96,15 @@ def new_labels(
     return new, texts, [examples.get(name, []) for name in new] if examples else None
 
 
-def known_label_matrix(
-    inputs: Any, labels: Sequence[Sequence[str]], known: Sequence[str]
-) -> sp.csr_array[Any]:
+def known_matrix(dataset: Dataset, known: Sequence[str]) -> Sparse:
     """Return Y over the labels of a tagger; a new label is an error."""
-    check_lengths(inputs, labels)
-    new = new_names(labels, known)
+    new = new_names(dataset, known)
     if new:
         raise DataError(
             f"{len(new):,} labels are new to this tagger, the first is {new[0]!r}: "
             "use add_labels, or leave them out"
         )
-    return label_matrix(labels, known)[0]
-
-
-def grown_label_matrix(
-    inputs: Any, labels: Sequence[Sequence[str]], known: Sequence[str]
-) -> tuple[sp.csr_array[Any], list[str]]:
-    """Return Y over the labels of a tagger and, after them, the new ones in alphabetical order."""
-    check_lengths(inputs, labels)
-    new = new_names(labels, known)
-    check_new(new, (), known)
-    return label_matrix(labels, [*known, *new])
+    return relabel(dataset, LabelSpace(known)).Y
 
 
 def described(label_texts: Mapping[str, str] | Sequence[str] | None) -> Mapping[str, str]:
@@ -120,18 +128,87 @@ def check_new(new: Sequence[str], named: Iterable[str], known: Sequence[str]) ->
         )
 
 
-def new_names(labels: Sequence[Sequence[str]], known: Sequence[str]) -> list[str]:
-    """Return the names that a tagger does not know, sorted."""
-    _, names = label_matrix(labels, None)  # checks that they are lists of str
-    return sorted(set(names).difference(known))
+def new_names(dataset: Dataset, known: Sequence[str]) -> list[str]:
+    """Return the names of labels that instances have and a tagger does not know, sorted."""
+    used = np.unique(dataset.Y.indices[dataset.Y.data > 0]).tolist()
+    return sorted({dataset.label_name(label) for label in used}.difference(known))
 
 
-def check_lengths(inputs: Any, labels: Any) -> None:
-    """Refuse anything but one list of labels for each text, or row of X."""
-    if sp.issparse(labels):
-        raise DataError("labels must be a list of label names for each text, got a matrix")
-    n = count(inputs)
-    if n != len(labels):
+def update_tagger(
+    tagger: Tagger, dataset: Dataset | None = None, *, remove: Sequence[str] = ()
+) -> UpdateReport:
+    """Change a fitted tagger: learn from new instances and labels, and forget labels.
+
+    Labels are matched by name. Those that are new, and that an instance has, are added, in
+    alphabetical order behind the others; a text encoder also adds labels that the data merely
+    describes. Then the model learns from all instances, if it can.
+
+    Parameters
+    ----------
+    tagger : Tagger
+        Changed in place; its calibration is discarded.
+    dataset : Dataset, optional
+        New instances; those without labels are left out.
+    remove : sequence of str
+        Names of labels to forget, before anything is learned.
+
+    Returns
+    -------
+    UpdateReport
+    """
+    tagger.check_fitted()
+    was_calibrated = tagger.calibrated_ is not None
+    if remove:
+        tagger.remove_labels(remove)
+    changes: dict[str, Any] = {}
+    if dataset is not None:
+        changes = _learn(tagger, dataset)
+    elif not remove:
+        raise DataError("there is nothing to update: give new instances, or labels to remove")
+    tagger.calibrated_ = None
+    return UpdateReport(
+        labels_removed=tuple(dict.fromkeys(remove)),
+        n_labels=len(tagger.classes_),
+        calibration_lost=was_calibrated,
+        **changes,
+    )
+
+
+def _learn(tagger: Tagger, dataset: Dataset) -> dict[str, Any]:
+    """Learn from a Dataset; return the fields of an `UpdateReport` about it."""
+    known, model, predictor = tagger.classes_, tagger.model_, tagger._predictor()
+    dataset = with_names(dataset, known)
+    labeled = dataset.take(np.flatnonzero(np.diff(dataset.Y.indptr)))
+    texts = _texts_of_new(dataset, known) if isinstance(model, TakesLabelTexts) else {}
+    if not len(labeled) and not texts:
         raise DataError(
-            f"there must be one list of labels per text, got {n:,} texts and {len(labels):,} lists"
+            f"there is nothing to learn from: none of the {len(dataset):,} instances has a label"
         )
+    grows = bool(texts) or bool(new_names(labeled, known))
+    check_updatable(model, "add_labels" if grows else "partial_fit")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownFeaturesWarning)  # the report says it
+        if grows:
+            inputs = tagger._inputs_of(labeled)
+            tagger.classes_ = add_labels(predictor, inputs, labeled, texts or None, known)
+        Y = relabel(labeled, LabelSpace(tagger.classes_)).Y
+        X = predictor.transform(tagger._inputs_of(labeled))
+        if isinstance(model, Updates) and len(labeled):
+            model.partial_fit(X, Y)
+    return {
+        "n_instances": len(labeled),
+        "n_assigned": int(Y.nnz),
+        "n_without_labels": len(dataset) - len(labeled),
+        "labels_added": tagger.classes_[len(known) :],
+        "n_labels_untouched": len(known) - int(np.count_nonzero(np.unique(Y.indices) < len(known))),
+        "words": None if labeled.texts is None else count_words(tagger.features_, labeled.texts),
+        "n_unknown": int(np.count_nonzero(says_nothing(X))),
+        "only_new_labels": not isinstance(model, Updates),
+    }
+
+
+def _texts_of_new(dataset: Dataset, known: Sequence[str]) -> dict[str, str]:
+    """Return the texts of the labels that a Dataset describes and a tagger does not know."""
+    there = set(known)
+    pairs = zip(LabelSpace.of(dataset).names, dataset.label_texts or (), strict=False)
+    return {name: text or name for name, text in pairs if name not in there}

@@ -32,10 +32,13 @@ def test_reads_what_predict_wrote(cli, predictions, test_file):
     assert "30 instances, 5 labels" in result.out
 
 
-def test_a_model_in_place_of_predictions_is_named(cli, model, test_file):
-    result = cli("evaluate", model, test_file)
-    assert result.code != 0
-    assert "is a model, not predictions: run 'multitudes predict" in result.err
+def test_a_model_in_place_of_predictions_predicts(cli, model, predictions, test_file):
+    expected = cli("evaluate", predictions, test_file, "--json").json
+    found = cli("evaluate", model, test_file, "--json").json
+    assert found["values"] == expected["values"]
+    refused = cli("evaluate", model, test_file, "--filter", "none")
+    assert refused.code == 2
+    assert "--filter none is for prediction files" in refused.err
 
 
 def test_rows_meet_by_uid(cli, predictions, test_file, tmp_path):
@@ -73,7 +76,9 @@ def test_rightly_empty_sets_are_remarked_upon_and_may_be_left_out(cli, tmp_path)
     truth = write_lines(tmp_path / "t.jsonl", [{"text": "x", "labels": some} for some in labels])
     sets = write_lines(tmp_path / "s.jsonl", [{"labels": some} for some in labels])
     result = cli("evaluate", sets, truth, "--sets")
-    note = "Instances without a true label, counted as 0 in the example-based metrics: 1 (see"
+    note = (
+        "Instances without a true label, counted as 0 in the example-based metrics: 1; --skip-empty"
+    )
     assert note in " ".join((result.out + result.err).split())
     report = cli("evaluate", sets, truth, "--sets", "--json").json
     assert (report["values"]["micro-F1"], report["values"]["example-F1"]) == (1, 2 / 3)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 
 from multitudes import store
@@ -111,7 +111,7 @@ def test_the_same_seed_gives_the_same_model_whatever_the_threads(name, model, da
 def test_a_failed_fit_leaves_no_half_learned_model(name, data):
     X, Y = data
     broken = made(name)
-    with pytest.raises(DataError, match="X has 150 rows and Y has 149"):
+    with pytest.raises(DataError, match="X has 150 rows and y has 149"):
         broken.fit(X, Y[:-1])
     with pytest.raises(NotFittedError):
         broken.predict(X)
@@ -226,6 +226,13 @@ def test_in_a_grid_search_with_its_own_score(name):
     search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(TEXTS, TEXT_LABELS)
     assert search.best_params_ == dict.fromkeys(grid, 1.0)
     assert search.best_score_ > 0.9
+
+
+def test_in_cross_validation_with_dense_labels(name):
+    found = cross_validate(
+        text_pipeline(name), TEXTS, TEXT_LABELS.toarray(), cv=2, error_score="raise"
+    )
+    assert found["test_score"].min() > 0.9
 
 
 def test_labels_in_any_form_give_the_same_model(name, model, data):

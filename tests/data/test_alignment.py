@@ -7,7 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.data import Dataset, PredictionFile, align
+from multitudes.data.alignment import with_names
 from multitudes.errors import ConfigError, DataError
+from multitudes.metrics import UnknownLabels
+from multitudes.types import Predictions
 
 
 def predicted(
@@ -104,3 +107,51 @@ def test_filter_pairs(convention, predictions, n_true):
 def test_unknown_filter_convention():
     with pytest.raises(ConfigError, match="predictions, both, none, got 'all'"):
         align([predicted([[0]], ["a"])], truth_of([[0]], ["a"])).without_filter_pairs("all")
+
+
+def test_ids_of_the_truth_for_names_of_the_predictions_are_refused():
+    with pytest.raises(DataError, match="by name, such as 'a', and the truth by id"):
+        align([predicted([[0]], ["1", "a"])], truth_of([[0]]))
+    with pytest.raises(DataError, match="and the training data by id"):
+        align([predicted([[0]], ["a"])], truth_of([[0]], ["a"]), train=truth_of([[0]]))
+
+
+def test_ids_of_a_dataset_are_numbers_or_positions():
+    unnamed = truth_of([[2], []])
+    assert with_names(unnamed, ["7", "2", "30"]).label_names == ("0", "1", "2")
+    assert with_names(unnamed, ["7", "b", "c", "d"]).label_names == ("7", "b", "c")
+    assert with_names(truth_of([[0]], ["z"]), ["a"]).label_names == ("z",)
+    with pytest.raises(DataError, match="ids up to 2 and no label names.*knows 2 labels, such as"):
+        with_names(unnamed, ["a", "b"])
+
+
+def test_predictions_as_a_file_has_them():
+    blocks = [
+        Predictions.from_lists([[1, 0], []], [[0.9, 0.1], []], 2),
+        Predictions.from_lists([[0]], [[0.5]], 2),
+    ]
+    file = PredictionFile.of(blocks, ["a", "b"])
+    truth = truth_of([[1], [0], [0]], ["b", "c", "a"])
+    aligned = align([file], truth)
+    assert aligned.truth.label_names == ("b", "c", "a")
+    assert aligned.predictions[0].labels.tolist() == [[0, 2], [-1, -1], [2, -1]]
+    assert aligned.predictions[0].scores[0].tolist() == pytest.approx([0.9, 0.1])
+
+
+@pytest.mark.parametrize("leave_out", [False, True])
+def test_labels_that_a_model_does_not_know(leave_out):
+    truth = truth_of([[0, 1], [1, 2], [0]], ["a", "new", "old"])
+    aligned = align([predicted([[0], [], []], ["a"])], truth)
+    held = aligned.held_to(["a", "other"], leave_out=leave_out)
+    assert held.unknown == UnknownLabels(2, 3, leave_out)
+    assert held.truth.Y.toarray().tolist() == (
+        [[1, 0, 0], [0, 0, 0], [1, 0, 0]] if leave_out else truth.Y.toarray().tolist()
+    )
+    assert aligned.truth.Y.nnz == 5  # what was given stays as it is
+
+
+def test_a_predicted_label_is_known():
+    aligned = align([predicted([[0]], ["new"])], truth_of([[0, 1]], ["new", "newer"]))
+    assert aligned.held_to(["a"], leave_out=False).unknown == UnknownLabels(1, 1)
+    with pytest.raises(DataError, match="'new', which the training data does not know"):
+        aligned.held_to(["a"], leave_out=True, known_by="the training data")

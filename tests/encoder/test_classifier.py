@@ -99,7 +99,7 @@ def test_bad_input_is_named(problem):
     H, Y, prototypes = problem
     with pytest.raises(DataError, match="both must come from one encoder"):
         train_classifier(H, Y, prototypes[:, :8])
-    with pytest.raises(DataError, match="Y has 25 labels, but the model has 24"):
+    with pytest.raises(DataError, match="y has 25 labels, but the model has 24"):
         train_classifier(H, Y, prototypes[:24])
     with pytest.raises(ConfigError, match="margin must be <= 2, got 3"):
         ClassifierConfig(margin=3)

@@ -70,14 +70,14 @@ def test_a_feature_count_that_differs_is_refused(data, model):
 
 
 def test_other_numbers_of_rows_are_refused(data):
-    with pytest.raises(DataError, match="X has 200 rows and Y has 199"):
+    with pytest.raises(DataError, match="X has 200 rows and y has 199"):
         XRLinear().fit(data[0], data[1][:199])
 
 
 def test_without_any_label_there_is_nothing_to_learn(data):
     with pytest.raises(DataError, match="no instance has a label"):
         XRLinear().fit(data[0], sp.csr_array(data[1].shape))
-    with pytest.raises(DataError, match="Y has no labels"):
+    with pytest.raises(DataError, match="y has no labels"):
         XRLinear().fit(data[0], sp.csr_array((200, 0)))
 
 
@@ -177,9 +177,9 @@ def test_settings_that_are_not_allowed_are_named(data, setting, value):
         ({"sample_weight": -np.ones(200)}, "sample_weight must hold finite numbers >= 0"),
         ({"sample_weight": np.zeros(200)}, "sample_weight is zero everywhere"),
         ({"label_weight": np.ones(79)}, "label_weight must have 80 entries"),
-        ({"hard_negatives": np.ones((200, 79))}, "hard_negatives must have the shape of Y"),
+        ({"hard_negatives": np.ones((200, 79))}, "hard_negatives must have the shape of y"),
         ({"hard_negatives": ["a"]}, "hard_negatives must be a"),
-        ({"label_embeddings": np.eye(79)}, "label_embeddings has 79 rows, but Y has 80 labels"),
+        ({"label_embeddings": np.eye(79)}, "label_embeddings has 79 rows, but y has 80 labels"),
         ({"label_embeddings": np.full((80, 2), np.nan)}, "NaN"),
     ],
 )
@@ -189,7 +189,7 @@ def test_options_of_fit_that_do_not_fit_are_named(data, options, message):
 
 
 def test_a_tree_of_other_labels_is_refused(data):
-    with pytest.raises(ConfigError, match="the tree holds 5 labels, but Y has 80"):
+    with pytest.raises(ConfigError, match="the tree holds 5 labels, but y has 80"):
         XRLinear(tree=LabelTree.flat(5)).fit(*data)
 
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from multitudes.labels import LabelTree
 from multitudes.linear import OneVsAll, Parabel, SolverConfig, XRLinear
-from multitudes.linear.checkpoint import Checkpoint, fingerprint
+from multitudes.linear.checkpoint import Checkpoint, clear_used, fingerprint
 
 from .problems import assert_same_levels, assert_same_predictions, problem
 
@@ -113,7 +113,12 @@ def test_a_killed_fit_resumes_after_its_last_level_with_the_same_result(
     assert trained == LATER
     assert model.tree_ == plain.tree_
     assert_same_levels(model.levels_, plain.levels_)
-    assert names_in(stages) == []
+    assert names_in(stages) == sorted(ALL)  # until the model is saved
+    trained.clear()
+    XRLinear(**SMALL, checkpoint=stages).fit(*data)
+    assert trained == []
+    clear_used(stages)
+    assert not stages.exists()
 
 
 def test_settings_that_change_no_weight_do_not_stop_it(data, stages, trained):
@@ -148,6 +153,7 @@ def test_other_settings_never_pick_up_old_stages(data, stages, trained, other):
     model = XRLinear(**settings, checkpoint=stages).fit(*data)
     assert trained[:2] == ["tree", "level-0"]
     assert_same_levels(model.levels_, XRLinear(**settings).fit(*data).levels_)
+    clear_used(stages)
     assert names_in(stages) == ["level-0", "tree"]  # of the fit that may still be resumed
 
 
@@ -228,7 +234,10 @@ def test_an_ensemble_keeps_the_trees_it_has(data, interrupted, trained):
         assert one.tree_ == other.tree_
         assert_same_levels(one.levels_, other.levels_)
     assert [tree.checkpoint for tree in model.trees_] == [stages] * 3
-    assert names_in(stages) == []
+    kept = [name for name in names_in(stages) if name.startswith("trained")]
+    assert kept == ["trained-0", "trained-1", "trained-2"]
+    clear_used(stages)
+    assert not stages.exists()
 
 
 def test_levels_that_depend_on_each_other_resume_too(data, tmp_path, monkeypatch):
@@ -251,14 +260,24 @@ def test_levels_that_depend_on_each_other_resume_too(data, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("make", [XRLinear, OneVsAll, Parabel])
-def test_an_uninterrupted_fit_leaves_nothing_behind(data, tmp_path, make):
+def test_nothing_stays_behind_when_the_model_is_safe(data, tmp_path, make):
     X, Y = data
     model = make(checkpoint=tmp_path / "stages").fit(X, Y)
-    assert names_in(tmp_path / "stages") == []
+    assert names_in(tmp_path / "stages") != []
+    clear_used(tmp_path / "stages")
+    assert not (tmp_path / "stages").exists()
     assert_same_predictions(model.predict(X), make().fit(X, Y).predict(X))
 
 
 def test_a_file_of_somebody_else_is_left_alone(data, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     XRLinear(**SMALL, checkpoint=tmp_path).fit(*data)
+    clear_used(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_resumed_fit_says_so(data, stages, capfd):
+    XRLinear(**SMALL, checkpoint=stages, verbose=True).fit(*data)
+    said = capfd.readouterr().err
+    assert f"going on from what is saved in {stages}" in said
+    assert "the label tree, level 1\n" in said

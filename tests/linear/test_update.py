@@ -152,14 +152,14 @@ def test_partial_fit_knows_its_labels(data, columns):
     X, Y = data
     model = XRLinear(**SMALL).fit(X, Y)
     other = sp.csr_array(np.ones((300, columns)))
-    with pytest.raises(DataError, match=f"Y has {columns} labels, but the model has 80"):
+    with pytest.raises(DataError, match=f"y has {columns} labels, but the model has 80"):
         model.partial_fit(X, other)
 
 
 def test_partial_fit_checks_rows_and_features(data):
     X, Y = data
     model = XRLinear(**SMALL).fit(X, Y)
-    with pytest.raises(DataError, match="X has 299 rows and Y has 300"):
+    with pytest.raises(DataError, match="X has 299 rows and y has 300"):
         model.partial_fit(X[:299], Y)
     with pytest.raises(DataError, match="X has 10 features, but .* is expecting 60 features"):
         model.partial_fit(X[:, :10], Y)
@@ -277,7 +277,7 @@ def test_grown_models_are_stored_and_updated_further(data, tmp_path):
 def test_y_must_have_columns_beyond_the_known_labels(data, columns):
     X, Y = data
     model = XRLinear(**SMALL).fit(X, Y)
-    with pytest.raises(DataError, match=f"Y has {columns} labels, .* already has 80"):
+    with pytest.raises(DataError, match=f"y has {columns} labels, .* already has 80"):
         model.add_labels(X, Y[:, :columns])
 
 
@@ -285,7 +285,7 @@ def test_add_labels_checks_what_it_is_given(data):
     X, Y = data
     grown = sp.hstack([Y, Y[:, :2]], format="csr")
     model = XRLinear(**SMALL).fit(X, Y)
-    with pytest.raises(DataError, match="X has 10 rows and Y has 300"):
+    with pytest.raises(DataError, match="X has 10 rows and y has 300"):
         model.add_labels(X[:10], grown)
     with pytest.raises(DataError, match="a row for each of the 2 new labels, got 3 rows"):
         model.add_labels(X, grown, label_features=X[:3])

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pytest
+import scipy.sparse as sp
 
-from multitudes.errors import ConfigError, DataError
+from multitudes.errors import ConfigError
 from multitudes.metrics import (
     coverage_at_k,
     evaluate,
+    evaluate_sets,
     macro_f1_at_k,
     macro_precision_at_k,
     macro_recall_at_k,
 )
+from multitudes.types import Predictions
 
 
 def test_by_hand(case):
@@ -41,14 +44,25 @@ def test_coverage_is_the_share_of_true_labels_found_somewhere(case):
     assert coverage_at_k(case.ranked, case.truth, k=3) == 1
 
 
-def test_labels_that_are_never_true_count_only_over_all():
-    predictions, truth = [[0, 2]], [[0]]
-    assert macro_precision_at_k(predictions, truth, k=2) == pytest.approx(1 / 3)
-    assert macro_precision_at_k(predictions, truth, k=2, over="true") == 1
-    with pytest.raises(ConfigError, match="'all' or 'true'"):
+def test_labels_that_occur_nowhere_count_only_over_all():
+    predictions, truth = [[0, 2]], [[0, 4]]
+    assert macro_precision_at_k(predictions, truth, k=2) == pytest.approx(1 / 3)  # 0, 2 and 4
+    assert macro_precision_at_k(predictions, truth, k=1) == pytest.approx(1 / 2)  # 0 and 4
+    assert macro_precision_at_k(predictions, truth, k=2, over="true") == pytest.approx(1 / 2)
+    assert macro_precision_at_k(predictions, truth, k=2, over="all") == pytest.approx(1 / 5)
+    with pytest.raises(ConfigError, match="'occurring', 'true', 'all'"):
         macro_precision_at_k(predictions, truth, over="some")
 
 
-def test_a_label_space_of_nothing_is_refused():
-    with pytest.raises(DataError, match="at least one label"):
-        macro_precision_at_k([[]], [[]])
+@pytest.mark.parametrize("n_labels", [5, 6, 1000])
+def test_the_size_of_the_label_space_plays_no_part(case, n_labels):
+    wide = Predictions(case.predictions.labels, case.predictions.scores, n_labels)
+    Y = sp.csr_array((case.Y.data, case.Y.indices, case.Y.indptr), shape=(4, n_labels))
+    expected = evaluate(case.predictions, case.Y)
+    assert evaluate(wide, Y) == expected
+    assert evaluate_sets(wide, Y) == evaluate_sets(case.predictions, case.Y)
+
+
+def test_nothing_predicted_and_nothing_true_is_0():
+    assert macro_precision_at_k([[]], [[]]) == 0
+    assert evaluate(sp.csr_array((1, 3)), sp.csr_array((1, 3)))["macro-F1@5"] == 0

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import json
 
-from multitudes.metrics import Resampling, evaluate, evaluate_sets
+from multitudes.metrics import (
+    Resampling,
+    UnknownLabels,
+    compare,
+    evaluate,
+    evaluate_sets,
+    frequency_bins,
+)
 
 
 def test_the_metrics_and_their_order(case):
@@ -24,8 +31,8 @@ def test_the_table(case):
     lines = evaluate(case.ranked, case.truth, ks=(1, 3)).table().splitlines()
     assert lines[0].split() == ["@1", "@3"]
     assert lines[1].split() == ["P", "50.00", "41.67"]
-    assert lines[-2] == "4 instances, 5 labels; in percent"
-    assert lines[-1].startswith("Instances without a true label, counted as 0: 1")
+    assert lines[-3] == "4 instances, 5 labels in the truth; in percent"
+    assert lines[-2].startswith("Instances without a true label, counted as 0: 1")
 
 
 def test_the_table_of_sets_with_intervals(case):
@@ -47,3 +54,38 @@ def test_to_dict_is_json(case):
     assert read["values"]["P@1"] == 0.5
     assert len(read["intervals"]["P@1"]) == 2
     assert (read["n_instances"], read["n_labels"]) == (4, 5)
+
+
+def test_tables_fit_70_columns(case):
+    full = {"inverse_propensity": case.weights, "frequency_bins": frequency_bins(case.Y)}
+    drawn = Resampling(n_resamples=9)
+    report = evaluate(case.ranked, case.Y, **full, resampling=drawn).with_unknown(
+        UnknownLabels(412, 1530)
+    )
+    rows = report.rows()
+    assert rows[0] == ["", "%", "interval"]  # a column for each k would be too wide
+    assert rows[1][:2] == ["P@1", "50.00"]
+    assert rows[1][2].startswith("[")
+    assert next(row for row in rows if row[0] == "macro-F1@5")[2] == ""
+    wide = evaluate(case.ranked, case.Y, ks=range(1, 15), **full)
+    assert wide.rows()[0] == ["", "%"]
+    comparison = compare(case.ranked, case.Y, case.Y, inverse_propensity=case.weights)
+    for one in (
+        report,
+        wide,
+        evaluate(case.ranked, case.Y, **full),
+        evaluate_sets(case.ranked, case.Y, resampling=drawn),
+        comparison.with_unknown(UnknownLabels(412, 1530)),
+    ):
+        assert max(map(len, one.table().splitlines())) <= 70
+
+
+def test_few_cut_offs_have_columns_also_with_intervals(case):
+    rows = evaluate(case.ranked, case.Y, ks=(1, 3), resampling=Resampling(n_resamples=9)).rows()
+    assert rows[0] == ["", "@1", "@3"]
+    assert rows[1][1].startswith("50.00 [")
+
+
+def test_more_cut_offs_change_no_number(case):
+    few, many = (evaluate(case.ranked, case.Y, ks=ks).values for ks in ((1, 3), range(1, 9)))
+    assert few.items() <= many.items()

@@ -247,7 +247,9 @@ def test_scheme_is_chosen_and_told(data, capsys):
 def test_more_labels_than_steps_are_cut_with_a_warning(data):
     short = dataclasses.replace(QUICK, epochs=1)
     network = dataclasses.replace(small(), n_steps=2)
-    with pytest.warns(UserWarning, match="12 training instances have more than n_steps=2 labels"):
+    with pytest.warns(
+        UserWarning, match="12 of 32 training texts have more than 2 labels .* 18 labels"
+    ):
         model = made(training=short, network=network).fit(*data)
     assert model.n_labels_cut_ == 12
     assert model.predict_sets(data[0]).labels.shape == (N, 2)
@@ -266,13 +268,13 @@ def test_word_vectors_from_a_file(data, tmp_path):
 
 def test_bad_input(data):
     texts, Y = data
-    with pytest.raises(DataError, match="X has 31 rows and Y has 32"):
+    with pytest.raises(DataError, match="X has 31 rows and y has 32"):
         made().fit(texts[1:], Y)
     with pytest.raises(DataError, match="wrap it in a list"):
         made().fit(texts[0], Y)
     with pytest.raises(DataError, match="text 2 is not a string but NoneType"):
         made().fit([*texts[:2], None, *texts[3:]], Y)
-    with pytest.raises(DataError, match="Y has 10 labels, but there are 2 label_texts"):
+    with pytest.raises(DataError, match="y has 10 labels, but there are 2 label_texts"):
         made().fit(texts, Y, label_texts=["a", "b"])
     with pytest.raises(DataError, match="no instance has a label"):
         made().fit(texts, Y * 0)
@@ -294,8 +296,8 @@ def test_bad_input(data):
         (lambda texts, Y: texts, r"validation must be a pair \(texts, Y\), got a list of 32"),
         (lambda texts, Y: (texts, Y, Y), r"a pair \(texts, Y\), got a tuple of 3"),
         (lambda texts, Y: (texts[0], Y), "validation texts: expected a sequence"),
-        (lambda texts, Y: (texts, Y[1:]), "validation data: X has 32 rows and Y has 31"),
-        (lambda texts, Y: (texts, Y[:, 1:]), "validation data: Y has 9 labels, but the model has"),
+        (lambda texts, Y: (texts, Y[1:]), "validation data: X has 32 rows and y has 31"),
+        (lambda texts, Y: (texts, Y[:, 1:]), "validation data: y has 9 labels, but the model has"),
         (lambda texts, Y: (texts, Y * 0), "validation data: no instance has a label"),
     ],
 )

@@ -22,7 +22,7 @@ TEXTS = ["a leather belt", "a silver spoon"]
 @pytest.fixture(scope="module")
 def tagger():
     shop = make_catalogue(900, n_labels=30, random_state=1).dataset
-    return Tagger("xr-linear").fit_dataset(shop[:600]).calibrate(shop[600:])
+    return Tagger("xr-linear").fit(shop[:600]).calibrate(shop[600:])
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_an_unknown_label_is_named(client):
 
 def test_probabilities_need_calibrating():
     shop = make_catalogue(200, n_labels=10, random_state=2).dataset
-    client = TestClient(make_app(Tagger("xr-linear").fit_dataset(shop)))
+    client = TestClient(make_app(Tagger("xr-linear").fit(shop)))
     assert client.get("/model").json()["has_sets"] is False
     for texts in (["x"], []):
         for kind in ("sets", "probabilities"):
@@ -157,6 +157,6 @@ def test_a_bug_is_an_answer_too(client, tagger, monkeypatch):
 
 def test_features_are_no_texts():
     X = sp.eye_array(6, format="csr", dtype=np.float32)
-    tagger = Tagger("one-vs-all").fit_dataset(Dataset(Y=X, X=X))
+    tagger = Tagger("one-vs-all").fit(Dataset(Y=X, X=X))
     with pytest.raises(ConfigError, match="fitted on features"):
         make_app(tagger)

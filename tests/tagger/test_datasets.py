@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from multitudes.data import Dataset
+from multitudes.data.label_lists import label_lists_matrix
 from multitudes.errors import ConfigError
-from multitudes.tagger import Tagger, evaluate_on, predict_batches, predict_to
-from multitudes.tagger.inputs import label_matrix
+from multitudes.tagger import Tagger, evaluate_dataset, predict_batches, predict_to
 
 from .centroids import LABELS, TEXTS, Centroids
 
@@ -22,7 +22,7 @@ def tagger() -> Tagger:
 
 @pytest.fixture
 def dataset(tagger) -> Dataset:
-    Y, names = label_matrix(LABELS, tagger.classes_)
+    Y, names = label_lists_matrix(LABELS, tagger.classes_)
     return Dataset(Y=Y, texts=TEXTS, label_names=names)
 
 
@@ -59,8 +59,8 @@ def test_filter_pairs_are_replaced_by_the_next_best(tagger, dataset):
     assert predictions.top_k == 1
 
 
-def test_evaluate_on_known_answers(tagger, dataset):
-    report = evaluate_on(tagger, dataset, ks=(1,))
+def test_evaluate_dataset_known_answers(tagger, dataset):
+    report = evaluate_dataset(tagger, dataset, ks=(1,))
     assert report["P@1"] == 1.0
     assert report.n_instances == 4
 

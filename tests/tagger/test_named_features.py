@@ -6,7 +6,7 @@ import pytest
 
 from multitudes.errors import ConfigError
 from multitudes.features import HashingFeatures, TfidfFeatures
-from multitudes.tagger import Tagger, describe_settings, evaluate_on
+from multitudes.tagger import Tagger, describe_settings, evaluate_dataset
 from multitudes.tagger.presets import named_features
 
 from .tiny_encoder import tiny, topical
@@ -17,7 +17,7 @@ TEST = topical(20, start=100)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "prime"
-    tiny(**{"training.epochs": 2}).fit_dataset(topical(40)).save(path)
+    tiny(**{"training.epochs": 2}).fit(topical(40)).save(path)
     return path
 
 
@@ -65,14 +65,14 @@ def test_words_beside_an_encoder(folder, tmp_path):
         device="cpu",
     )
     tagger.check()
-    tagger.fit_dataset(topical(60))
+    tagger.fit(topical(60))
     words, encoder = tagger.features_.blocks_
     assert words.min_df == 2
     assert words.n_jobs == 1
     assert encoder.backbone_.config.max_length == 8
     assert encoder.device == "cpu"
     assert tagger.features_.weights == (1, 0.5)
-    assert evaluate_on(tagger, TEST)["P@1"] > 0.9
+    assert evaluate_dataset(tagger, TEST)["P@1"] > 0.9
     tagger.save(tmp_path / "m")
     again = Tagger.load(tmp_path / "m", verify=True).to("cpu")
     assert again.predict(TEST.texts) == tagger.predict(TEST.texts)
@@ -81,6 +81,6 @@ def test_words_beside_an_encoder(folder, tmp_path):
 
 
 def test_an_encoder_alone_serves_any_model(folder):
-    tagger = Tagger("one-vs-all", features=f"encoder:{folder}").fit_dataset(topical(40))
+    tagger = Tagger("one-vs-all", features=f"encoder:{folder}").fit(topical(40))
     assert tagger.features_.n_features_ == 32
     assert len(tagger.predict(["juicy apple"], top_k=3)[0]) == 3

@@ -9,7 +9,7 @@ from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError
 from multitudes.linear import Parabel, XRLinear
 from multitudes.models import model_spec
-from multitudes.tagger import Tagger, describe_settings, evaluate_on
+from multitudes.tagger import Tagger, describe_settings, evaluate_dataset
 from multitudes.tagger.presets import default_features, full_model, make_model
 
 SMALL = {"overlap": 2, "max_leaf_size": 20}
@@ -24,9 +24,9 @@ def parts():
 
 @pytest.fixture(scope="module", params=["xr-linear", "parabel"])
 def tagger(request, parts):
-    return Tagger(
-        request.param, settings={**SMALL, "merge": "max"}, random_state=3, n_jobs=1
-    ).fit_dataset(parts[0])
+    return Tagger(request.param, settings={**SMALL, "merge": "max"}, random_state=3, n_jobs=1).fit(
+        parts[0]
+    )
 
 
 def test_the_model_is_wrapped_and_every_setting_arrives(tagger):
@@ -41,7 +41,7 @@ def test_the_model_is_wrapped_and_every_setting_arrives(tagger):
 
 def test_it_tags_explains_and_comes_back_from_disk(tagger, parts, tmp_path):
     texts = parts[1].texts[:50]
-    assert evaluate_on(tagger, parts[1])["P@1"] > 0.5
+    assert evaluate_dataset(tagger, parts[1])["P@1"] > 0.5
     tagger.save(tmp_path / "model")
     again = Tagger.load(tmp_path / "model", verify=True)
     assert again.predict(texts) == tagger.predict(texts)
@@ -54,12 +54,12 @@ def test_it_tags_explains_and_comes_back_from_disk(tagger, parts, tmp_path):
 
 @pytest.mark.parametrize("settings", [{}, {"overlap": 1}])
 def test_without_overlap_the_model_is_the_plain_one(parts, settings):
-    tagger = Tagger("xr-linear", settings=settings).fit_dataset(parts[0])
+    tagger = Tagger("xr-linear", settings=settings).fit(parts[0])
     assert isinstance(tagger.model_, XRLinear)
 
 
 def test_auto_takes_a_tree(parts):
-    tagger = Tagger(settings=SMALL).fit_dataset(parts[0])
+    tagger = Tagger(settings=SMALL).fit(parts[0])
     assert isinstance(tagger.model_.model, XRLinear)
     assert tagger.choice_ == "xr-linear, because labels can share leaves only in a tree"
 
@@ -79,7 +79,7 @@ def _described(name):
 
 
 def test_a_given_estimator_brings_its_own(parts):
-    tagger = Tagger(Disentangled(XRLinear()), settings=SMALL).fit_dataset(parts[0])
+    tagger = Tagger(Disentangled(XRLinear()), settings=SMALL).fit(parts[0])
     assert tagger.model_.model.max_leaf_size == 20
 
 
@@ -103,7 +103,7 @@ def test_bad_settings_are_found_before_the_work(model, settings, message):
 
 def test_overlap_needs_as_many_leaves(parts):
     with pytest.raises(ConfigError, match="overlap is 2, but the tree has 1 leaves"):
-        Tagger("xr-linear", settings={"overlap": 2, "max_leaf_size": 500}).fit_dataset(parts[0])
+        Tagger("xr-linear", settings={"overlap": 2, "max_leaf_size": 500}).fit(parts[0])
 
 
 def test_making_a_model_leaves_the_settings_alone():

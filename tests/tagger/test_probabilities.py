@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from multitudes.data import Dataset, make_catalogue, split
+from multitudes.data.label_lists import label_lists_matrix
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.metrics import set_scores
 from multitudes.scores.calibrated import CalibrationConfig
 from multitudes.tagger import Tagger, predict_batches, predict_tags, predict_to
-from multitudes.tagger.inputs import label_matrix
 from multitudes.tagger.prediction import named_tags
 
 from .centroids import LABELS, TEXTS, Centroids
@@ -32,7 +32,7 @@ def parts() -> tuple[Dataset, Dataset, Dataset]:
 @pytest.fixture(scope="module")
 def tagger(parts) -> Tagger:
     train, validation, _ = parts
-    return Tagger("xr-linear", n_jobs=1).fit_dataset(train).calibrate(validation)
+    return Tagger("xr-linear", n_jobs=1).fit(train).calibrate(validation)
 
 
 def test_probabilities_come_in_the_order_of_predict(tagger, parts):
@@ -82,7 +82,7 @@ def test_saved_and_loaded_it_says_the_same(tagger, parts, tmp_path):
 @pytest.mark.parametrize("top_k", [None, 1])
 def test_lines_are_what_predict_sets_says(tagger, parts, top_k):
     out = io.BytesIO()
-    n = predict_to(out, tagger, parts[2], kind="sets", top_k=top_k)
+    n = predict_to(out, tagger, parts[2], kind="sets", top_k=top_k).n_labels
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     expected = [row[:top_k] for row in tagger.predict_sets(parts[2].texts)]
     assert [[tag["label"] for tag in line["labels"]] for line in lines] == [
@@ -133,7 +133,7 @@ class Generator(Centroids):
 
 def test_a_model_that_generates_sets_says_itself():
     tagger = Tagger(Generator()).fit(TEXTS, LABELS)
-    dataset = Dataset(Y=label_matrix(LABELS, tagger.classes_)[0], texts=TEXTS)
+    dataset = Dataset(Y=label_lists_matrix(LABELS, tagger.classes_)[0], texts=TEXTS)
     expected = [[tag for tag in row if tag.score >= 0.5] for row in tagger.predict(TEXTS, top_k=3)]
     assert any(len(row) > 1 for row in expected)
     for known in (tagger, tagger.calibrate(dataset)):
@@ -148,7 +148,7 @@ def test_a_model_that_generates_sets_says_itself():
 
 def test_a_rule_that_was_asked_for_makes_the_sets_of_a_generator():
     tagger = Tagger(Generator()).fit(TEXTS, LABELS)
-    dataset = Dataset(Y=label_matrix(LABELS, tagger.classes_)[0], texts=TEXTS)
+    dataset = Dataset(Y=label_lists_matrix(LABELS, tagger.classes_)[0], texts=TEXTS)
     generated = tagger.predict_sets(TEXTS)
     tagger.calibrate(dataset, config=CalibrationConfig(sets="threshold", min_size=1))
     assert not tagger.generates_sets
@@ -161,7 +161,7 @@ def test_a_rule_that_was_asked_for_makes_the_sets_of_a_generator():
 
 
 def test_a_text_encoder_gets_probabilities_too():
-    tagger = tiny().fit_dataset(topical(60)).calibrate(topical(40, start=200))
+    tagger = tiny().fit(topical(60)).calibrate(topical(40, start=200))
     assert tagger.calibration_report().error_after < tagger.calibration_report().error_before
     (tags,) = tagger.predict_sets(["juicy apple orchard"])
     assert [tag.label for tag in tags] == ["fruit"]
@@ -175,10 +175,8 @@ def test_misuse_is_told(tagger, parts):
         Tagger().predict_proba(["a"])
     with pytest.raises(DataError, match="no instances to calibrate on"):
         tagger.calibrate(parts[1][:0])
-    with pytest.raises(
-        DataError, match="takes a Dataset, got tuple: multitudes.read_dataset gives one"
-    ):
-        tagger.calibrate((["a"], [["b"]]))
+    with pytest.raises(DataError, match="got None: give texts and labels, or one Dataset"):
+        tagger.calibrate(["a"])
     with pytest.raises(ConfigError, match="config must be a CalibrationConfig, got dict"):
         tagger.calibrate(parts[1], config={"sets": "threshold"})
     features = dataclasses.replace(parts[1], texts=None, X=parts[1].Y)

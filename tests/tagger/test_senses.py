@@ -23,7 +23,7 @@ def shop():
 
 @pytest.fixture(scope="module")
 def tagger(shop):
-    return Tagger("xr-linear", settings=SETTINGS).fit_dataset(shop)
+    return Tagger("xr-linear", settings=SETTINGS).fit(shop)
 
 
 def test_an_ambiguous_word_of_the_catalogue(tagger, shop):
@@ -82,7 +82,7 @@ def test_features_without_names(shop):
     some = shop[:3000]
     X = TfidfFeatures().fit_transform(some.texts)
     settings = {"overlap": 2, "max_leaf_size": 50}
-    tagger = Tagger("xr-linear", settings=settings).fit_dataset(
+    tagger = Tagger("xr-linear", settings=settings).fit(
         Dataset(Y=some.Y, X=X, label_names=some.label_names)
     )
     sense = tagger.senses("jaguar")[0]
@@ -104,7 +104,7 @@ def test_unknown_labels_and_models_without_senses(tagger, shop):
         tagger.senses("jaguars")
     with pytest.raises(NotFittedError):
         Tagger().senses("a")
-    plain = Tagger("xr-linear").fit_dataset(shop[:500])
+    plain = Tagger("xr-linear").fit(shop[:500])
     for ask in (lambda: plain.senses("jaguar"), plain.ambiguous_labels):
         with pytest.raises(ConfigError, match="lives in one leaf .* overlap=2 or more"):
             ask()

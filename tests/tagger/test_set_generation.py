@@ -34,7 +34,7 @@ def data():
 
 @pytest.mark.parametrize("name", ["otseq2set", "mlc2seq"])
 def test_writes_sets_and_ranks(data, name, tmp_path):
-    tagger = Tagger(name, settings=QUICK).fit_dataset(data)
+    tagger = Tagger(name, settings=QUICK).fit(data)
     sets, ranked = tagger.predict_sets(TEXTS), tagger.predict(TEXTS, top_k=3)
     assert len(sets) == len(ranked) == len(TEXTS)
     assert {tag.label for tags in (*sets, *ranked) for tag in tags} <= set(data.label_names)

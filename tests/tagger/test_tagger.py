@@ -79,7 +79,7 @@ def test_y_as_a_matrix_with_names():
 def test_a_dataset_of_features_needs_no_texts():
     X = sp.csr_array(np.eye(3, dtype=np.float32))
     dataset = Dataset(Y=sp.csr_array(np.eye(3, dtype=np.float32)), X=X)
-    tagger = Tagger(Centroids()).fit_dataset(dataset)
+    tagger = Tagger(Centroids()).fit(dataset)
     assert not tagger.takes_texts_
     assert [tags[0].label for tags in tagger.predict(X, top_k=1)] == ["0", "1", "2"]
     with pytest.raises(DataError, match="fitted on features X"):
@@ -89,9 +89,9 @@ def test_a_dataset_of_features_needs_no_texts():
 def test_rows_of_x_are_scaled_to_length_one_unless_told_otherwise():
     X = sp.csr_array(np.array([[3, 4], [0, 2]], np.float32))
     dataset = Dataset(Y=sp.csr_array(np.eye(2, dtype=np.float32)), X=X)
-    scaled = Tagger(Centroids()).fit_dataset(dataset)
+    scaled = Tagger(Centroids()).fit(dataset)
     np.testing.assert_allclose(scaled.model_.means_, [[0.6, 0.8], [0, 1]], rtol=1e-6)
-    kept = Tagger(Centroids(), settings={"features.normalize": False}).fit_dataset(dataset)
+    kept = Tagger(Centroids(), settings={"features.normalize": False}).fit(dataset)
     assert kept.features_.transform(X).toarray().tolist() == [[3, 4], [0, 2]]
 
 
@@ -164,7 +164,7 @@ def test_saved_and_loaded_it_tags_the_same(tagger, tmp_path):
 def test_saved_tagger_of_features_keeps_their_names(tmp_path):
     eye = sp.csr_array(np.eye(2, dtype=np.float32))
     dataset = Dataset(Y=eye, X=eye, feature_names=["a", "b"])
-    Tagger(Centroids()).fit_dataset(dataset).save(tmp_path / "model")
+    Tagger(Centroids()).fit(dataset).save(tmp_path / "model")
     loaded = Tagger.load(tmp_path / "model")
     assert list(loaded.feature_names_) == ["a", "b"]
     assert loaded.predict(eye, top_k=1)[1][0].label == "1"
@@ -208,7 +208,7 @@ def test_explain_names_columns_of_x():
     eye = sp.csr_array(np.eye(2, dtype=np.float32))
     named = Dataset(Y=eye, X=eye, feature_names=["a", "b"])
     for dataset, word in ((named, "b"), (Dataset(Y=eye, X=eye), "feature 1")):
-        tagger = Tagger(Centroids()).fit_dataset(dataset)
+        tagger = Tagger(Centroids()).fit(dataset)
         assert tagger.explain(eye[[1]], "1").steps[0].words == ((word, 1.0),)
 
 
@@ -230,8 +230,8 @@ def test_before_fit():
     [
         (["a", "b"], [["x"]], "2 texts and 1 lists"),
         ("ab", [["x"], ["y"]], "the single str 'ab'"),
-        (["a"], None, "one list of label names per text, or a CSR matrix, got None"),
-        (["a"], np.array("x"), "or a CSR matrix, got array"),
+        (["a"], None, "one list of label names per text, or a matrix of 0 and 1, got None"),
+        (["a"], np.array("x"), "or a matrix of 0 and 1 .*got array"),
         (None, [["x"]], "expected a sequence of texts, got NoneType"),
         (3, sp.csr_array((1, 2), dtype=np.float32), "expected a sequence of texts, got int"),
         (["a"], ["x"], r"labels\[0\] must be a list of label names, got 'x'"),

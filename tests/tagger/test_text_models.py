@@ -14,7 +14,7 @@ from multitudes.errors import ConfigError, DataError, StoreError
 from multitudes.groups import Eagle
 from multitudes.groups.grouped_dataset import grouped_dataset
 from multitudes.groups.making import random_groups
-from multitudes.tagger import Tagger, evaluate_on, predict_batches
+from multitudes.tagger import Tagger, evaluate_dataset, predict_batches
 from multitudes.tagger.assembly import assemble
 from multitudes.tagger.training import clear_checkpoint
 from multitudes.types import Predictions
@@ -26,14 +26,14 @@ TEST = topical(20, start=100)
 
 @pytest.fixture(scope="module")
 def tagger() -> Tagger:
-    return tiny(keep_instances=True).fit_dataset(topical(60))
+    return tiny(keep_instances=True).fit(topical(60))
 
 
 def test_it_learns_without_features(tagger):
     assert tagger.features_ is None
     assert tagger.takes_texts_
     assert tagger.choice_ == "prime-lite, as asked for"
-    assert evaluate_on(tagger, TEST)["P@1"] > 0.9
+    assert evaluate_dataset(tagger, TEST)["P@1"] > 0.9
 
 
 def test_it_comes_back_from_disk(tagger, tmp_path):
@@ -53,7 +53,7 @@ def test_an_estimator_will_do():
         sampler=SamplerConfig(batch_size=20, clustered=False),
         training=TrainingConfig(epochs=1, device="cpu"),
     )
-    tagger = Tagger(given).fit_dataset(topical(40))
+    tagger = Tagger(given).fit(topical(40))
     assert isinstance(tagger.model_, Prime)
     assert not hasattr(given, "network_")
     assert tagger.choice_ == "Prime, as given"
@@ -103,6 +103,14 @@ def test_explain_names_sources_and_training_texts(tagger):
     text, _ = found.nearest.pairs[0]
     assert set(text.split()) <= set(TOPICS["fruit"].split())
     assert text in found.table()
+    assert not found.note
+
+
+def test_a_text_without_words_is_remarked(tagger):
+    found = tagger.explain(" ... ", "fruit")
+    assert found.note == "the text has no words: it gets what every such text gets"
+    assert str(found).endswith(found.note)
+    assert tagger.unreadable(["an apple", "", " ... "]) == [1, 2]
 
 
 def test_new_labels_from_their_texts_alone(tagger, tmp_path):
@@ -125,7 +133,7 @@ def test_new_labels_from_their_texts_alone(tagger, tmp_path):
         ((), {"label_texts": ["fruit"]}, "'fruit' is there already"),
         ((), {"label_texts": "eels"}, "got one str"),
         ((), {}, "none of the labels is new"),
-        ((["a"],), {}, "give both, or neither"),
+        ((["a"],), {}, "give texts and labels, or one Dataset"),
         ((["a"], [["x"], ["y"]]), {}, "1 texts and 2 lists"),
         ((["a"], [["fruit"]]), {}, "none of the labels is new"),
     ],
@@ -158,32 +166,32 @@ def test_what_an_encoder_cannot_do(tagger):
     with pytest.raises(ConfigError, match="train a tree model"):
         tagger.senses("fruit")
     with pytest.raises(ConfigError, match="label_texts are for text encoders"):
-        Tagger("one-vs-all").fit_dataset(topical(20)).add_labels(label_texts=["eels"])
+        Tagger("one-vs-all").fit(topical(20)).add_labels(label_texts=["eels"])
 
 
 def test_groups_teach_an_encoder():
     grouped = grouped_dataset(topical(60), random_groups(60, 2, random_state=0))
-    tagger = tiny(**{"training.epochs": 12}).fit_dataset(grouped)
+    tagger = tiny(**{"training.epochs": 12}).fit(grouped)
     assert isinstance(tagger.model_, Prime)
     assert tagger.choice_.endswith("learned from groups")
     assert tagger.group_report_.n_assigned >= 30
-    assert evaluate_on(tagger, TEST)["P@1"] > 0.6
+    assert evaluate_dataset(tagger, TEST)["P@1"] > 0.6
 
 
 def test_a_checkpoint_stays_until_it_is_cleared(tmp_path):
     settings = {"training.epochs": 2, "training.checkpoint_minutes": 0}
-    tagger = tiny(**settings).fit_dataset(topical(40), checkpoint=tmp_path / "c")
+    tagger = tiny(**settings).fit(topical(40), checkpoint=tmp_path / "c")
     assert (tmp_path / "c" / "checkpoint").exists()
-    again = tiny(**settings).fit_dataset(topical(40), checkpoint=tmp_path / "c")  # nothing to do
+    again = tiny(**settings).fit(topical(40), checkpoint=tmp_path / "c")  # nothing to do
     assert again.predict(TEST.texts) == tagger.predict(TEST.texts)
     with pytest.raises(ConfigError, match="other settings or data"):
-        tiny(**settings).fit_dataset(topical(45), checkpoint=tmp_path / "c")
+        tiny(**settings).fit(topical(45), checkpoint=tmp_path / "c")
     clear_checkpoint(tagger.model_, tmp_path / "c")
     assert not (tmp_path / "c").exists()
 
 
 def test_validation_chooses_the_epoch(tagger):
-    validated = tiny(**{"training.epochs": 3}).fit_dataset(topical(40), validation=TEST)
+    validated = tiny(**{"training.epochs": 3}).fit(topical(40), validation=TEST)
     assert len(validated.model_.history_.validated) == 3
     assert not tagger.model_.history_.validated
 
@@ -236,19 +244,19 @@ def test_a_model_that_reads_texts_alone_is_given_texts_alone(groups):
     data = topical(20)
     if groups:
         data = grouped_dataset(data, random_groups(20, 1, random_state=0))
-    tagger = Tagger(Counter(), n_jobs=1).fit_dataset(data, validation=TEST)
+    tagger = Tagger(Counter(), n_jobs=1).fit(data, validation=TEST)
     assert tagger.features_ is None
     assert tagger.takes_texts_
-    assert evaluate_on(tagger, TEST)["P@1"] == 1.0
+    assert evaluate_dataset(tagger, TEST)["P@1"] == 1.0
 
 
 def test_a_model_without_epochs_keeps_no_checkpoint(tmp_path):
     with pytest.raises(ConfigError, match="Counter keeps no checkpoint: leave it out"):
-        Tagger(Counter()).fit_dataset(topical(5), checkpoint=tmp_path / "c")
+        Tagger(Counter()).fit(topical(5), checkpoint=tmp_path / "c")
 
 
 def test_validation_and_checkpoint_reach_the_model(tmp_path):
-    tagger = Tagger(Reader()).fit_dataset(topical(5), validation=TEST, checkpoint=tmp_path)
+    tagger = Tagger(Reader()).fit(topical(5), validation=TEST, checkpoint=tmp_path)
     assert given(tagger)["validation"][0] == TEST.texts
     assert given(tagger)["validation"][1].shape == TEST.Y.shape
     assert given(tagger)["checkpoint"] == tmp_path
@@ -260,7 +268,7 @@ def test_labels_of_validation_are_matched_by_name():
         texts=["moon", "apple", "what"],
         label_names=["planets", "fruit", "unknown"],
     )
-    _, Y = given(Tagger(Reader()).fit_dataset(topical(5), validation=other))["validation"]
+    _, Y = given(Tagger(Reader()).fit(topical(5), validation=other))["validation"]
     names = topical(5).label_names
     assert Y.shape == (3, len(names))
     assert [[names[label] for label in row.nonzero()[0]] for row in Y.toarray()] == [
@@ -271,20 +279,20 @@ def test_labels_of_validation_are_matched_by_name():
 def test_validation_of_features_says_nothing_to_a_reader():
     features = Dataset(Y=TEST.Y, X=TEST.Y, label_names=TEST.label_names)
     with pytest.raises(DataError, match="validation data has features instead"):
-        Tagger(Reader()).fit_dataset(topical(5), validation=features)
+        Tagger(Reader()).fit(topical(5), validation=features)
 
 
 @pytest.mark.parametrize("model", ["one-vs-all", Reader()])
 def test_a_checkpoint_that_is_a_file_is_refused_before_the_work(model, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="file is a file: choose another path"):
-        Tagger(model).fit_dataset(topical(5), checkpoint=tmp_path / "file")
+        Tagger(model).fit(topical(5), checkpoint=tmp_path / "file")
 
 
 @pytest.mark.parametrize("model", [Reader(), Eagle(Reader())])
 def test_groups_hand_over_texts_and_label_texts(model):
     grouped = grouped_dataset(topical(10), random_groups(10, 2, random_state=0))
-    found = given(Tagger(model).fit_dataset(grouped))
+    found = given(Tagger(model).fit(grouped))
     assert found["texts"] == list(grouped.texts)
     assert found["label_texts"] == grouped.label_names
     assert found["Y"].nnz >= 5
@@ -293,11 +301,11 @@ def test_groups_hand_over_texts_and_label_texts(model):
 def test_rounds_and_a_checkpoint_do_not_go_together(tmp_path):
     grouped = grouped_dataset(topical(10), random_groups(10, 2, random_state=0))
     with pytest.raises(ConfigError, match="groups.rounds=2 trains many models"):
-        Tagger(Reader(), settings={"groups.rounds": 2}).fit_dataset(grouped, checkpoint=tmp_path)
+        Tagger(Reader(), settings={"groups.rounds": 2}).fit(grouped, checkpoint=tmp_path)
 
 
 def test_a_tree_takes_the_checkpoint_as_its_own(tmp_path):
-    tagger = Tagger("xr-linear").fit_dataset(topical(20), checkpoint=tmp_path / "c")
+    tagger = Tagger("xr-linear").fit(topical(20), checkpoint=tmp_path / "c")
     assert tagger.model_.checkpoint == tmp_path / "c"
 
 
@@ -322,4 +330,4 @@ def test_what_does_not_go_with_an_encoder():
 def test_features_are_no_texts():
     X = sp.csr_array(np.eye(3, dtype=np.float32))
     with pytest.raises(DataError, match="prime reads texts, and this data has features"):
-        Tagger("prime").fit_dataset(Dataset(Y=X, X=X))
+        Tagger("prime").fit(Dataset(Y=X, X=X))

@@ -120,7 +120,7 @@ def test_a_first_partial_fit_is_fit():
 def test_a_tagger_of_features_takes_rows_of_x():
     X = sp.csr_array(np.eye(4, dtype=np.float32))
     Y = sp.csr_array(np.eye(4, dtype=np.float32)[:, :3])
-    tagger = Tagger("one-vs-all").fit_dataset(Dataset(Y=Y, X=X, label_names=["a", "b", "c"]))
+    tagger = Tagger("one-vs-all").fit(Dataset(Y=Y, X=X, label_names=["a", "b", "c"]))
     tagger.add_labels(X, [["a"], ["b"], ["c"], ["d"]])
     assert tagger.classes_ == ("a", "b", "c", "d")
     assert [tags[0].label for tags in tagger.predict(X, top_k=1)] == ["a", "b", "c", "d"]
@@ -159,10 +159,10 @@ def test_known_labels_alone_are_not_for_add_labels(fitted):
     ("texts", "labels", "message"),
     [
         (["a", "b"], [["red"]], "got 2 texts and 1 lists"),
-        ("a text", [["red"]], "got one str"),
+        ("a text", [["red"]], "got the single str .a text.: wrap it in a list"),
         (["a"], ["red"], r"labels\[0\] must be a list of label names, got 'red'"),
         (["a"], [[3]], r"labels\[0\] holds 3 \(int\)"),
-        (["a"], sp.csr_array([[1.0]]), "got a matrix"),
+        (["a"], sp.csr_array([[1.0]]), "1 columns without names, but the tagger has 4 labels"),
     ],
 )
 def test_texts_and_labels_are_checked(fitted, method, texts, labels, message):

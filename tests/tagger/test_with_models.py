@@ -6,7 +6,7 @@ import pytest
 
 from multitudes.data import make_catalogue, split
 from multitudes.models import built_in_models
-from multitudes.tagger import Tagger, evaluate_on
+from multitudes.tagger import Tagger, evaluate_dataset
 
 OVER_FEATURES = sorted(n for n, spec in built_in_models().items() if spec.reads == "features")
 
@@ -20,11 +20,11 @@ def parts():
 
 @pytest.fixture(scope="module", params=OVER_FEATURES)
 def tagger(request, parts) -> Tagger:
-    return Tagger(request.param, random_state=1).fit_dataset(parts[0])
+    return Tagger(request.param, random_state=1).fit(parts[0])
 
 
 def test_learns_and_comes_back_from_disk(tagger, parts, tmp_path):
-    assert evaluate_on(tagger, parts[1])["P@1"] > 0.5
+    assert evaluate_dataset(tagger, parts[1])["P@1"] > 0.5
     tagger.save(tmp_path / "model")
     loaded = Tagger.load(tmp_path / "model", verify=True)
     assert loaded.predict(parts[1].texts[:50]) == tagger.predict(parts[1].texts[:50])
@@ -45,7 +45,7 @@ def test_explains_the_best_label_by_words_of_the_text(tagger, parts):
 
 
 def test_single_tree_scores_are_the_explained_ones(parts):
-    tagger = Tagger("xr-linear", random_state=1).fit_dataset(parts[0])
+    tagger = Tagger("xr-linear", random_state=1).fit(parts[0])
     for text in parts[1].texts[:5]:
         tag = tagger.predict([text], top_k=1)[0][0]
         assert tagger.explain(text, tag.label).score == pytest.approx(tag.score, rel=1e-3)

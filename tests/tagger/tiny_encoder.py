@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from multitudes.data import Dataset
+from multitudes.data.label_lists import label_lists_matrix
 from multitudes.tagger import Tagger
-from multitudes.tagger.inputs import label_matrix
 from multitudes.types import Predictions
 
 TOPICS = {
@@ -41,7 +41,7 @@ def topical(n: int, *, start: int = 0) -> Dataset:
         order = np.random.default_rng(i).permutation(4)[: 2 + i % 2]
         texts.append(" ".join(words[j] for j in order))
         labels.append([names[i % 5]])
-    Y, _ = label_matrix(labels, names)
+    Y, _ = label_lists_matrix(labels, names)
     return Dataset(Y=Y, texts=texts, label_names=names)
 
 

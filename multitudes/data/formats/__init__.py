@@ -4,7 +4,7 @@ Each format's file ends with its `Format`. A package adds a format through the e
 ``multitudes.formats``, e.g. in its pyproject.toml::
 
     [project.entry-points."multitudes.formats"]
-    fasttext = "multitudes_fasttext:FASTTEXT"      # a Format whose name is "fasttext"
+    hashtags = "multitudes_hashtags:HASHTAGS"      # a Format whose name is "hashtags"
 
 Entry points are loaded only when no format of this table has the name or suffix in question, and
 for lists of all formats.
@@ -21,13 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from multitudes.data.dataset import Dataset
+from multitudes.data.formats.annif_folder import ANNIF_FOLDER
+from multitudes.data.formats.annif_tsv import ANNIF_TSV
 from multitudes.data.formats.delimited import CSV, TSV
+from multitudes.data.formats.fasttext import FASTTEXT
 from multitudes.data.formats.format import Format
 from multitudes.data.formats.json_lines import JSON_LINES
 from multitudes.data.formats.lf import LF
 from multitudes.data.formats.npz import NPZ
 from multitudes.data.formats.parquet import PARQUET
+from multitudes.data.formats.plain_lines import LINES
 from multitudes.data.formats.sparse_text import SPARSE_TEXT
+from multitudes.data.formats.xc_pair import XC_PAIR
 from multitudes.data.groups.files import with_groups
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.options import ReadOptions, WriteOptions
@@ -39,8 +44,13 @@ BUILT_IN = (
     TSV,
     PARQUET,
     LF,
+    FASTTEXT,
+    ANNIF_TSV,
+    ANNIF_FOLDER,
     SPARSE_TEXT,
+    XC_PAIR,
     NPZ,
+    LINES,
 )
 ENTRY_POINTS = "multitudes.formats"
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from multitudes.data.compression import encoding_checked, open_write, peek, uncompressed_suffix
 from multitudes.data.dataset import Dataset
 from multitudes.data.formats.format import TEXTS, Format, label_rows, texts_of, writes_labels
+from multitudes.data.formats.label_field import label_writer
 from multitudes.data.formats.tabular import (
     ROWS_AT_ONCE,
     ColumnRoles,
     Table,
     has_column_names,
-    join_labels,
     roles_by_name,
     roles_by_position,
 )
@@ -39,10 +39,10 @@ def read_delimited(
 ) -> Dataset:
     """Read CSV or TSV, with or without column names, quoted as in RFC 4180.
 
-    Columns are named in `options`, or guessed: ``text``, or ``title`` and ``content``;
-    ``labels``; ``uid``; ``group``. A file without column names has its text first and its
-    labels second, or says which by number. Blank lines, empty labels (as in ``a;;b``) and spaces
-    around a label are ignored.
+    Columns are named in `options`, or found by usual names: those of texts are joined (``title``,
+    ``description``, ``text``, ...), then ``labels`` or ``tags``, ``uid``, ``group``. A file without
+    column names has its text first and its labels second, or `options` say which by number. Blank
+    lines, empty labels (as in ``a;;b``) and spaces around a label are ignored.
 
     Parameters
     ----------
@@ -178,8 +178,21 @@ def guess_delimiter(path: str | Path, options: ReadOptions) -> str:
     return next((d for d, counts in widths.items() if counts and counts[0] > 1), ",")
 
 
+def looks_like_table(head: bytes) -> bool:
+    """Return whether a file is surely a table: its first rows have equally many fields.
+
+    They are separated by tabs, or the first row has a usual column name: sentences have commas too.
+    """
+    text = head.decode("utf-8-sig", errors="replace")
+    for delimiter in DELIMITERS:
+        rows = _first_rows(text, delimiter, DEFAULT_READ.quote)
+        if rows and len(rows[0]) > 1 and len(set(map(len, rows))) == 1:
+            return delimiter == "\t" or has_column_names(rows[0], DEFAULT_READ)
+    return False
+
+
 def _known(row: list[str], options: ReadOptions) -> bool:
-    return has_column_names(row, ReadOptions(text_column=options.text_column))
+    return has_column_names(row, dataclasses.replace(options, header="auto"))
 
 
 def _first_rows(head: str, delimiter: str, quote: str) -> list[list[str]]:
@@ -200,8 +213,8 @@ def write_delimited(
 ) -> None:
     """Write the columns ``uid``, ``text``, ``labels`` and ``group`` that the Dataset has.
 
-    A label that contains the separator, or has spaces around it, is an error: it would not
-    be read back as it is.
+    Labels stand between ``;``, or are JSON lists if one of them could be misread so. With
+    ``options.label_separator``, a label that contains it, or has spaces around it, is an error.
     """
     columns = _columns(dataset, options)
     is_tsv = uncompressed_suffix(path) in TSV_SUFFIXES
@@ -230,14 +243,17 @@ def _columns(
     dataset: Dataset, options: WriteOptions
 ) -> dict[str, Callable[[range], Sequence[str]]]:
     """Return the columns to write: by name, the fields of some rows."""
-    uids, texts, separator = dataset.uids, texts_of(dataset, CSV.name), options.label_separator
+    uids, texts = dataset.uids, texts_of(dataset, CSV.name)
     as_names = options.writes_names(dataset)
+    names = (dataset.label_names or ()) if as_names else ()
+    label_field = label_writer(names, options.label_separator)
+    group_field = label_writer(dataset.group_names or (), options.label_separator)
 
     def labels(rows: range) -> list[str]:
-        return [join_labels(row, separator) for row in label_rows(dataset, rows, as_names=as_names)]
+        return [label_field(row) for row in label_rows(dataset, rows, as_names=as_names)]
 
     def groups(rows: range) -> list[str]:
-        return [join_labels(dataset.group_names_of(row), separator) for row in rows]
+        return [group_field(dataset.group_names_of(row)) for row in rows]
 
     columns: dict[str, Callable[[range], Sequence[str]]] = {}
     if uids is not None:

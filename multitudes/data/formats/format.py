@@ -66,6 +66,8 @@ class Format:
     sniff_path : callable, optional
         ``sniff_path(path, split)``: whether a folder, or a path without a file of this name (the
         common name of several files), is of this format.
+    loses : callable, optional
+        ``loses(dataset, options)``: a sentence for each part of a Dataset that it cannot hold.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Format:
     sniff: Callable[[bytes], bool] | None = None
     certain: bool = True
     sniff_path: Callable[[Path, str], bool] | None = None
+    loses: Callable[[Dataset, WriteOptions], list[str]] | None = None
 
     def __post_init__(self) -> None:
         if self.holds not in (TEXTS, FEATURES):
@@ -120,6 +123,11 @@ def features_of(dataset: Dataset, format: str) -> Sparse:
             "turn the texts into features first, or write a format of texts, e.g. json-lines, csv"
         )
     return dataset.X
+
+
+def lost_uids(dataset: Dataset) -> list[str]:
+    """Return what a format that has no uids loses of a Dataset."""
+    return [] if dataset.uids is None else ["the uids of instances are not written"]
 
 
 def writes_labels(dataset: Dataset) -> bool:

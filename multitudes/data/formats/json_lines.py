@@ -1,23 +1,27 @@
-"""JSON lines: one instance per line, ``{"text": "...", "labels": ["a", "b"]}``."""
+"""JSON lines: one instance per line, ``{"text": "...", "labels": ["a", "b"]}``.
+
+A file that is one JSON array of such objects is read, too.
+"""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from multitudes.data.compression import encoding_checked, open_write
+from multitudes.data.compression import encoding_checked, open_write, peek
 from multitudes.data.dataset import Dataset
 from multitudes.data.formats.format import TEXTS, Format, label_rows, texts_of, writes_labels
+from multitudes.data.formats.json_array import array_batches, is_json_array
 from multitudes.data.groups.files import read_groups
 from multitudes.data.json_fields import JsonFields
 from multitudes.data.label_numbering import LabelNumbering
 from multitudes.data.label_space import LabelSpace
-from multitudes.data.lines import Block, line_blocks, parse_object
+from multitudes.data.lines import Block, line_blocks, not_an_object, parse_object
 from multitudes.data.options import DEFAULT_READ, DEFAULT_WRITE, ReadOptions, WriteOptions
 from multitudes.data.records import Columns, Records
 from multitudes.data.report import ErrorLog
@@ -26,6 +30,7 @@ from multitudes.progress import track
 # A block and the objects made of it should stay in the processor's cache: 2 MB halves the speed.
 BLOCK_BYTES = 1 << 18
 _ROWS_PER_WRITE = 1000
+_PEEK_BYTES = 1 << 12
 
 
 def read_json_lines(
@@ -33,9 +38,10 @@ def read_json_lines(
 ) -> Dataset:
     """Read instances from JSON lines.
 
-    The text is the field ``text``, or ``title`` and ``content`` with a space between; labels
-    are a list of names or of ids in ``labels`` (or ``target_ind``); ``uid`` and ``group`` are
-    optional. Other fields and blank lines are ignored. A label listed twice counts once.
+    The text is in the fields with usual names (``title``, ``description``, ``text``, ...), joined
+    with spaces; labels are a list of names or of ids in ``labels`` (or ``tags``, ...); ``uid`` and
+    ``group`` are optional. Other fields and blank lines are ignored. A label listed twice counts
+    once.
 
     Parameters
     ----------
@@ -71,6 +77,15 @@ class JsonLinesReader:
 
     def read(self) -> Dataset:
         """Read all of the file."""
+        if is_json_array(peek(self.path, _PEEK_BYTES)):
+            for first, objects in array_batches(self.path):
+                self.records.add(self._from_array(objects, first))
+        else:
+            self._read_lines()
+        self.fields.check()
+        return self.records.dataset(self.options)
+
+    def _read_lines(self) -> None:
         blocks = line_blocks(
             self.path,
             self.log,
@@ -80,7 +95,15 @@ class JsonLinesReader:
         for block in blocks:
             with _collector_paused():
                 self._feed(block)
-        return self.records.dataset(self.options)
+
+    def _from_array(self, objects: list[Any], first: int) -> Columns:
+        if set(map(type, objects)) == {dict}:
+            columns = self.fields.columns(objects)
+            if columns is not None:
+                self.n_rows += len(objects)
+                return columns
+        parsed = (one if isinstance(one, dict) else not_an_object(one) for one in objects)
+        return self._checked_rows(enumerate(parsed, first), ": object ")
 
     def _feed(self, block: Block) -> None:
         for _ in range(block.first_line - self._next_line):  # lines that were too long
@@ -105,14 +128,19 @@ class JsonLinesReader:
         return columns
 
     def _one_by_one(self, lines: list[bytes], first_line: int) -> Columns:
+        numbered = enumerate(lines, first_line)
+        parsed = ((number, parse_object(line)) for number, line in numbered if line.strip())
+        return self._checked_rows(parsed, ":")
+
+    def _checked_rows(
+        self, records: Iterable[tuple[int, dict[str, Any] | str]], numbered: str
+    ) -> Columns:
+        """Return the valid rows of numbered records; the others, or reasons, go to the log."""
         rows = []
-        for number, line in enumerate(lines, first_line):
-            if not line.strip():
-                continue
-            record = parse_object(line)
+        for number, record in records:
             row = record if isinstance(record, str) else self.fields.row(record)
             if isinstance(row, str):
-                self.log.bad_line(f"{self.path}:{number}: {row}")
+                self.log.bad_line(f"{self.path}{numbered}{number}: {row}")
                 self._skip_row()
             else:
                 rows.append(row)
@@ -185,12 +213,12 @@ def write_records(
 
 
 def _sniff(head: bytes) -> bool:
-    return head.lstrip().startswith(b"{")
+    return head.lstrip().startswith(b"{") or is_json_array(head)
 
 
 JSON_LINES = Format(
     name="json-lines",
-    summary="one JSON object per line: text, labels",
+    summary="one JSON object per line, or an array of them: text, labels",
     suffixes=(".jsonl", ".ndjson", ".json"),
     holds=TEXTS,
     holds_groups=True,

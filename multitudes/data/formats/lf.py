@@ -69,7 +69,7 @@ def read_lf(
     of_groups = LabelNumbering(options, space) if grouped else None
     reader = JsonLinesReader(file, options, numbering, of_groups)
     dataset = reader.read()
-    filter_file = _filter_file(file.parent, split_of(uncompressed_stem(file)))
+    filter_file = filter_file_of(file.parent, split_of(uncompressed_stem(file)))
     if filter_file is not None and numbering.kind != "names":
         pairs = read_filter_file(filter_file, n_rows=reader.n_rows, n_labels=dataset.n_labels)
         if reader.skipped_rows:
@@ -80,7 +80,8 @@ def read_lf(
     return relabel(dataset, labels, unknown_labels=options.unknown_labels)
 
 
-def _filter_file(folder: Path, split: str) -> Path | None:
+def filter_file_of(folder: Path, split: str) -> Path | None:
+    """Return the file of the pairs to leave out for a split; None if there is no such file."""
     return find_beside(folder, [f"filter_labels_{FILTER_NAMES.get(split, split)}.txt"])
 
 
@@ -123,7 +124,7 @@ def read_filter_file(path: Path, *, n_rows: int, n_labels: int) -> IntArray:
     pieces = [np.zeros((0, 2), np.int64)]
     if peek(path, 1):
         limits = np.array([n_rows, n_labels])
-        for block in line_blocks(path, ErrorLog("raise"), max_line_bytes=_MAX_FILTER_BYTES):
+        for block in line_blocks(path, ErrorLog("strict"), max_line_bytes=_MAX_FILTER_BYTES):
             pairs = _parse_pairs(block)
             if pairs is None or (pairs < 0).any() or (pairs >= limits).any():
                 raise DataError(_pair_problem(path, block, n_rows, n_labels))

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from multitudes.data.compression import open_write
 from multitudes.data.dataset import Dataset
 from multitudes.data.folders import NamesBeside, write_names
-from multitudes.data.formats.format import FEATURES, Format, features_of
+from multitudes.data.formats.format import FEATURES, Format, features_of, lost_uids
 from multitudes.data.groups.files import with_groups
 from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.options import DEFAULT_READ, DEFAULT_WRITE, ReadOptions, WriteOptions
@@ -199,4 +199,5 @@ NPZ = Format(
     sniff_path=_sniff_path,
     read=read_npz_pair,
     write=write_npz_pair,
+    loses=lambda dataset, options: lost_uids(dataset),
 )

@@ -41,13 +41,13 @@ def read_parquet(
     require("pyarrow", extra="parquet")
     path = Path(path)
     table = Table(path, options, labels, numbered=": row ")
-    with _parquet_file(path) as file:
+    with open_parquet(path) as file:
         _add_all(file, table)
     return table.dataset()
 
 
 @contextmanager
-def _parquet_file(path: Path) -> Iterator[Any]:
+def open_parquet(path: Path) -> Iterator[Any]:
     """Open a pyarrow ParquetFile; its errors become DataErrors."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -72,7 +72,12 @@ def _parquet_file(path: Path) -> Iterator[Any]:
 def _add_all(file: Any, table: Table) -> None:
     """Add all rows of the file, some at a time, only the columns that matter."""
     schema = file.schema_arrow
-    roles = roles_by_name(schema.names, table.path, table.options)
+    roles = roles_by_name(
+        schema.names,
+        table.path,
+        table.options,
+        may_be_text=lambda place: _is_text(schema.types[place]),
+    )
     _check_types(schema, roles, table.path)
     others = [place for place in (roles.labels, roles.uid, roles.group) if place is not None]
     places = [*roles.texts, *others]
@@ -93,7 +98,8 @@ def _among(roles: ColumnRoles, places: list[int]) -> ColumnRoles:
         None if place is None else places.index(place)
         for place in (roles.labels, roles.uid, roles.group)
     )
-    return ColumnRoles(tuple(map(places.index, roles.texts)), labels, uid, group, len(places))
+    names = tuple(roles.names[place] for place in places)
+    return ColumnRoles(tuple(map(places.index, roles.texts)), labels, uid, group, names)
 
 
 def _check_types(schema: Any, roles: ColumnRoles, path: Path) -> None:

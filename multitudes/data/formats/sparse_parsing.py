@@ -67,12 +67,23 @@ def take_header(block: Block, path: Path) -> tuple[Shape, Block]:
 
 
 class SparseTextReader:
-    """Feeds blocks to the kernel, and turns the place where it stops into a message."""
+    """Feeds blocks to the kernel, and turns the place where it stops into a message.
 
-    def __init__(self, path: Path, options: ReadOptions, log: ErrorLog, header: Shape) -> None:
-        self.path, self.log, self.header = path, log, header
+    With ``labeled=False`` lines have no labels, and the files of names beside it are not its own.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        options: ReadOptions,
+        log: ErrorLog,
+        header: Shape,
+        *,
+        labeled: bool = True,
+    ) -> None:
+        self.path, self.log, self.header, self.labeled = path, log, header, labeled
         self.first_feature = options.first_feature
-        self.names = NamesBeside.of(path.parent)
+        self.names = NamesBeside.of(path.parent) if labeled else NamesBeside()
         self.n_features = self._size("features", header.n_features, options.n_features)
         self.n_labels = self._size("labels", header.n_labels, options.n_labels)
         if self.n_features is None and self.names.features is not None:
@@ -127,6 +138,8 @@ class SparseTextReader:
         got = f"(got {_shown(token)})"
         first, features, labels = self.first_feature, self.n_features, self.n_labels
         source = "the header" if self.header.n_rows is not None else "the setting"
+        if not self.labeled and status in (kernel.BAD_LABEL, kernel.LABEL_RANGE):
+            status = kernel.BAD_FEATURE
         if status == kernel.BAD_LABEL:
             hint = "" if self.header.n_rows is not None else ", or a header 'N D L' in line 1"
             return f"not a list of label ids {got}; expected e.g. 3,17,254{hint}"
@@ -146,6 +159,11 @@ class SparseTextReader:
 
     def dataset(self) -> Dataset:
         """Return what was read, after checking the header's number of instances."""
+        X, Y = self.matrices()
+        return replace(self.names.dataset(X, Y), report=self.log.report())
+
+    def matrices(self) -> tuple[sp.csr_array[Any], sp.csr_array[Any]]:
+        """Return X and Y, after checking the header's number of instances."""
         n_rows = int(self.rows.cursor[kernel.ROWS])
         if self.header.n_rows is not None and n_rows + self.log.skipped != self.header.n_rows:
             raise DataError(
@@ -155,8 +173,7 @@ class SparseTextReader:
             )
         if self.header.n_rows is None and n_rows + self.log.skipped == 0:
             raise DataError(f"{self.path} holds no instances; expected lines like '3,17 0:1.5 4:2'")
-        X, Y = self.rows.matrices(self.n_features, self.n_labels)
-        return replace(self.names.dataset(X, Y), report=self.log.report())
+        return self.rows.matrices(self.n_features, self.n_labels)
 
 
 class SparseRows:

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from multitudes.data.compression import open_write
 from multitudes.data.dataset import Dataset
 from multitudes.data.folders import write_names
-from multitudes.data.formats.format import FEATURES, Format, features_of
+from multitudes.data.formats.format import FEATURES, Format, features_of, lost_uids
 from multitudes.data.groups.files import with_groups
 from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.lines import line_blocks
@@ -87,7 +87,7 @@ def write_sparse_text(
     ``options.label_kind`` is "ids".
     """
     path = Path(path)
-    X, Y = _without_zeros(features_of(dataset, SPARSE_TEXT.name)), _without_zeros(dataset.Y)
+    X, Y = without_zeros(features_of(dataset, SPARSE_TEXT.name)), without_zeros(dataset.Y)
     _check_weights(Y, path)
     if options.label_kind != "ids":
         write_names(dataset, path.parent)
@@ -95,11 +95,11 @@ def write_sparse_text(
         stream.write(b"%d %d %d\n" % (*X.shape, Y.shape[1]))
         for start in range(0, len(dataset), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
-            stream.write(_lines(X[rows], Y[rows]))
+            stream.write(sparse_lines(X[rows], Y[rows]))
             task.advance(min(ROWS_AT_ONCE, len(dataset) - start))
 
 
-def _without_zeros(matrix: Sparse) -> Sparse:
+def without_zeros(matrix: Sparse) -> Sparse:
     """Return the matrix without stored zeros; copied only if it has any."""
     if 0 in matrix.data:
         matrix = matrix.copy()
@@ -116,7 +116,8 @@ def _check_weights(Y: Sparse, path: Path) -> None:
         )
 
 
-def _lines(X: sp.csr_array[Any], Y: sp.csr_array[Any]) -> bytes:
+def sparse_lines(X: sp.csr_array[Any], Y: sp.csr_array[Any]) -> bytes:
+    """Return a line per instance: label ids, then feature:value."""
     from multitudes.kernels.text.format_lines import format_lines
 
     # orjson writes the shortest decimal that reads back as the same float32.
@@ -142,4 +143,5 @@ SPARSE_TEXT = Format(
     sniff=_sniff,
     read=read_sparse_text,
     write=write_sparse_text,
+    loses=lambda dataset, options: lost_uids(dataset),
 )

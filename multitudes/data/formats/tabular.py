@@ -1,76 +1,92 @@
-"""Tables, CSV or Parquet: which columns hold what, label fields, and rows to records."""
+"""Tables, CSV or Parquet: which columns hold what, and rows to records."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from multitudes.data.dataset import Dataset
+from multitudes.data.field_names import (
+    GROUPS,
+    LABELS,
+    UIDS,
+    asked_texts,
+    is_usual,
+    join_parts,
+    listed,
+    matching_name,
+    nearest,
+    usual_name,
+    usual_texts,
+)
+from multitudes.data.formats.label_field import LabelField, not_a_list
 from multitudes.data.groups.files import read_groups
-from multitudes.data.json_fields import GROUPS, LABELS, PARTS, UIDS, join_parts
 from multitudes.data.label_numbering import LabelNumbering
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.options import ReadOptions
 from multitudes.data.records import Columns, Records
 from multitudes.data.report import ErrorLog, excerpt
-from multitudes.errors import DataError, suggestion
+from multitudes.errors import DataError
 
-TEXT_COLUMNS = ("text", "sentence", "document", "body", "abstract", "description")
-LABEL_COLUMNS = (*LABELS, "label", "tags", "tag", "categories", "category")
-DEFAULT_SEPARATOR = ";"
-OTHER_SEPARATORS = (",", "|")
-_FIELDS_KEPT = 10_000
 ROWS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Positions of the columns that matter, among `n_columns`."""
+    """Positions of the columns that matter, among `names`."""
 
     texts: tuple[int, ...]
     labels: int | None
     uid: int | None
     group: int | None
-    n_columns: int
+    names: tuple[str, ...]
 
 
 def has_column_names(first_row: Sequence[str], options: ReadOptions) -> bool:
-    """Return whether a table's first row is its column names: as set, or by a known name."""
+    """Return whether a table's first row is its column names: as set, or by a usual name."""
     if options.header != "auto":
         return options.header == "yes"
-    asked = {options.text_column, options.label_column, options.uid_column, options.group_column}
-    known = {*TEXT_COLUMNS, *PARTS, *LABEL_COLUMNS}
-    return any(cell in asked or cell.strip().lower() in known for cell in first_row)
+    asked = {options.label_column, options.uid_column, options.group_column}
+    asked |= set(asked_texts(options, first_row))
+    return any(cell in asked or is_usual(cell) for cell in first_row)
 
 
-def roles_by_name(names: Sequence[str], path: Path, options: ReadOptions) -> ColumnRoles:
+def roles_by_name(
+    names: Sequence[str],
+    path: Path,
+    options: ReadOptions,
+    *,
+    may_be_text: Callable[[int], bool] = lambda place: True,
+) -> ColumnRoles:
     """Return the roles of named columns; a missing column that was asked for is an error."""
-    lower = [name.strip().lower() for name in names]
 
-    def find(setting: str, asked: str | None, guesses: Sequence[str]) -> int | None:
-        if asked is not None:
-            return _asked(setting, asked, names, path)
-        return next((lower.index(guess) for guess in guesses if guess in lower), None)
+    def find(setting: str, asked: str | None, usual: Sequence[str]) -> str | None:
+        return usual_name(names, usual) if asked is None else _asked(setting, asked, names, path)
 
-    text = find("text_column", options.text_column, TEXT_COLUMNS)
-    parts = tuple(lower.index(part) for part in PARTS if part in lower)
-    texts = parts if text is None else (text,)
-    if options.text_column is None and "text" not in lower and parts:
-        texts = parts
+    labels = find("label_column", options.label_column, LABELS)
+    uid = find("uid_column", options.uid_column, UIDS)
+    group = find("group_column", options.group_column, GROUPS)
+    asked = asked_texts(options, names)
+    texts = [_asked("text_column", name, names, path) for name in asked]
+    if not asked:
+        usable = [name for place, name in enumerate(names) if may_be_text(place)]
+        chosen = (labels, uid, group)
+        texts = usual_texts(usable, chosen) or usual_texts(names, chosen)
     if not texts:
         raise DataError(
-            f"{path}:1: no column holds the text (got columns {excerpt(list(names))}); expected "
-            "'text', or 'title' and 'content': name the column with text_column"
+            f"{path}:1: no column holds the text (got columns {listed(names)}); expected 'text', "
+            "'title', 'description' or the like: name the column with text_column"
         )
+    places = list(names).index
     return ColumnRoles(
-        texts=texts,
-        labels=find("label_column", options.label_column, LABEL_COLUMNS),
-        uid=find("uid_column", options.uid_column, UIDS),
-        group=find("group_column", options.group_column, GROUPS),
-        n_columns=len(names),
+        texts=tuple(map(places, dict.fromkeys(texts))),
+        labels=None if labels is None else places(labels),
+        uid=None if uid is None else places(uid),
+        group=None if group is None else places(group),
+        names=tuple(names),
     )
 
 
@@ -83,86 +99,29 @@ def roles_by_position(n_columns: int, path: Path, options: ReadOptions) -> Colum
             "with column names, or a text and a label column alone: say which are which with "
             "text_column and label_column, by name or by number from 0"
         )
-    text, label, uid, group = (
-        None if asked is None else _asked(setting, asked, numbers, path)
+    texts = [int(_asked("text_column", name, numbers, path)) for name in asked_texts(options)]
+    label, uid, group = (
+        None if asked is None else int(_asked(setting, asked, numbers, path))
         for setting, asked in (
-            ("text_column", options.text_column),
             ("label_column", options.label_column),
             ("uid_column", options.uid_column),
             ("group_column", options.group_column),
         )
     )
-    text = text or 0
     if label is None and options.text_column is None and n_columns == 2:
         label = 1
-    return ColumnRoles((text,), label, uid, group, n_columns)
+    names = tuple(f"column {number}" for number in numbers)
+    return ColumnRoles(tuple(texts) or (0,), label, uid, group, names)
 
 
-def _asked(setting: str, asked: str, names: Sequence[str], path: Path) -> int:
-    if asked in names:
-        return list(names).index(asked)
-    if asked.isascii() and asked.isdigit() and int(asked) < len(names):
-        return int(asked)
-    raise DataError(
-        f"{path}:1: no column {asked!r} (got columns {excerpt(list(names))}); correct "
-        f"{setting}: {suggestion(asked, names)}"
-    )
-
-
-class LabelField:
-    """Splits label fields, and notices when the default separator is the wrong one.
-
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    separator : str or None
-        Between labels; None is the default, ``;``, which `check` then questions.
-    """
-
-    def __init__(self, path: Path, separator: str | None) -> None:
-        self._path = path
-        self._unsure = separator is None
-        self._separator = separator or DEFAULT_SEPARATOR
-        self._fields: set[str] = set()
-
-    def split(self, value: str) -> list[str]:
-        """Return the labels of a field, without the spaces around them and without empty ones."""
-        if self._unsure and value:
-            self._note(value)
-        return [label for part in value.split(self._separator) if (label := part.strip())]
-
-    def _note(self, value: str) -> None:
-        if self._separator in value:
-            self._unsure = False
-            self._fields.clear()
-        elif len(self._fields) < _FIELDS_KEPT:
-            self._fields.add(value)
-
-    def check(self) -> None:
-        """Raise if no field had the default separator, and most had another usual one."""
-        for other in OTHER_SEPARATORS:
-            count = sum(other in value for value in self._fields)
-            if count * 2 > len(self._fields):
-                raise DataError(
-                    f"{self._path}: labels are separated by {DEFAULT_SEPARATOR!r}, but no field "
-                    f"has it, and {count:,} of {len(self._fields):,} different ones have "
-                    f"{other!r}: set label_separator to {other!r}, or to {DEFAULT_SEPARATOR!r} if "
-                    "each field is one label"
-                )
-
-
-def join_labels(labels: Sequence[object], separator: str) -> str:
-    """Join labels to a field that splits into the same labels; an error if none would."""
-    names = [str(label) for label in labels]
-    for name in names:
-        if separator in name or name != name.strip() or not name:
-            raise DataError(
-                f"cannot write the label {excerpt(name)} between separators {separator!r}; "
-                "expected no separator in it and no spaces around it: choose another "
-                "label_separator, or write JSON lines"
-            )
-    return separator.join(names)
+def _asked(setting: str, asked: str, names: Sequence[str], path: Path) -> str:
+    found = matching_name(asked, names)
+    if found is None:
+        raise DataError(
+            f"{path}:1: no column {asked!r} (got columns {listed(names)}); correct "
+            f"{setting}: {nearest(asked, names)}"
+        )
+    return found
 
 
 class Table:
@@ -185,25 +144,38 @@ class Table:
         groups = read_groups(options, numbering, self.log)
         self._records = Records(path, self.log, numbering, groups)
         self._label_field = LabelField(path, options.label_separator)
+        self._group_field = LabelField(path, options.label_separator)
         self._numbered = numbered
+        self._roles: ColumnRoles | None = None
 
     def add(self, rows: Sequence[tuple[int, Sequence[Any]]], roles: ColumnRoles) -> None:
         """Add rows, each with its number in the file; bad ones go to the log."""
+        if self._roles is None:
+            self._roles, self._records.field_names = roles, roles.names
+        self._look(rows, roles.labels, self._label_field)
+        self._look(rows, roles.group, self._group_field)
         columns = self._all_at_once([fields for _, fields in rows], roles)
         if columns is None:
             columns = self._one_by_one(rows, roles)
         self._records.add(columns)
 
+    @staticmethod
+    def _look(
+        rows: Sequence[tuple[int, Sequence[Any]]], place: int | None, field: LabelField
+    ) -> None:
+        if place is not None:
+            field.look(fields[place] for _, fields in rows if place < len(fields))
+
     def _all_at_once(self, rows: list[Sequence[Any]], roles: ColumnRoles) -> Columns | None:
         """Return the columns of valid rows without groups; None if any needs a closer look."""
-        if roles.group is not None or set(map(len, rows)) != {roles.n_columns}:
+        if roles.group is not None or set(map(len, rows)) != {len(roles.names)}:
             return None
         values = list(zip(*rows, strict=True))
         texts = [values[place] for place in roles.texts]
         uids = () if roles.uid is None else values[roles.uid]
         labels: list[Any] = []
         if roles.labels is not None:
-            labels = list(map(self._several, values[roles.labels]))
+            labels = [_several(value, self._label_field) for value in values[roles.labels]]
         if any(None in column for column in (*texts, uids, labels)):
             return None
         # Last, since from here on names have numbers.
@@ -233,30 +205,46 @@ class Table:
     def dataset(self) -> Dataset:
         """Return the Dataset, after the last row."""
         self._label_field.check()
+        if self._roles is not None:
+            self._records.taken = self._taken(self._roles)
         return self._records.dataset(self.options)
+
+    def _taken(self, roles: ColumnRoles) -> str:
+        """Return what was read as what."""
+        parts = [f"text: {' + '.join(roles.names[place] for place in roles.texts)}", "labels: none"]
+        if roles.labels is not None:
+            parts[1] = f"labels: {roles.names[roles.labels]} ({self._label_field.describe()})"
+        if roles.uid is not None:
+            parts.append(f"uid: {roles.names[roles.uid]}")
+        if roles.group is not None:
+            parts.append(f"groups: {roles.names[roles.group]}")
+        return ", ".join(parts)
 
     def _append(self, fields: Sequence[Any], roles: ColumnRoles, columns: Columns) -> str | None:
         """Add a row to the columns, or return what is wrong with it."""
-        if len(fields) != roles.n_columns:
+        if len(fields) != len(roles.names):
             return (
                 f"the row has {len(fields)} fields (got {excerpt(fields)}); expected "
-                f"{roles.n_columns}, as in the first row: quote fields that hold the delimiter"
+                f"{len(roles.names)}, as in the first row: quote fields that hold the delimiter"
             )
         texts = [fields[place] for place in roles.texts]
-        labels = None if roles.labels is None else self._several(fields[roles.labels])
+        if len(texts) > 1 and set(texts) != {None}:
+            texts = ["" if text is None else text for text in texts]
+        labels = None if roles.labels is None else _several(fields[roles.labels], self._label_field)
         uid = None if roles.uid is None else fields[roles.uid]
-        groups = [] if roles.group is None else self._several(fields[roles.group])
+        groups = [] if roles.group is None else _several(fields[roles.group], self._group_field)
         problem = (
             _null("text", None in texts)
-            or _null("labels", roles.labels is not None and labels is None)
+            or _missing("labels", roles.labels, labels, fields)
             or _null("uid", roles.uid is not None and uid is None)
-            or _null("group", groups is None or None in groups)
+            or _missing("group", roles.group, groups, fields)
+            or _null("group", None in (groups or ()))
             or self._records.numbering.problem(labels or ())
             or self._records.groups.problem(groups := [str(group) for group in groups or ()])
         )
         if problem is not None:
             return problem
-        columns.texts.append(texts[0] if len(texts) == 1 else join_parts(texts[0], texts[1]))
+        columns.texts.append(texts[0] if len(texts) == 1 else join_parts(*texts))
         if columns.labels is not None:
             columns.labels.append(labels or [])
         if columns.uids is not None:
@@ -265,11 +253,21 @@ class Table:
             columns.groups.append(groups or [])
         return None
 
-    def _several(self, value: Any) -> list[Any] | None:
-        """Return the values of a field: of a list, of one number, or of a string to split."""
-        if value is None or isinstance(value, list):
-            return value
-        return self._label_field.split(value) if isinstance(value, str) else [value]
+
+def _several(value: Any, field: LabelField) -> list[Any] | None:
+    """Return the values of a field: of a list, of one number, or of a string to split."""
+    if value is None or isinstance(value, list):
+        return value
+    return field.split(value) if isinstance(value, str) else [value]
+
+
+def _missing(
+    what: str, place: int | None, values: list[Any] | None, fields: Sequence[Any]
+) -> str | None:
+    """Return why there are no values: the field is null, or not the list that it should be."""
+    if place is None or values is not None:
+        return None
+    return _null(what, True) if fields[place] is None else not_a_list(fields[place])
 
 
 def _null(what: str, is_null: bool) -> str | None:

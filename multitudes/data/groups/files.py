@@ -25,7 +25,8 @@ import scipy.sparse as sp
 
 from multitudes.data.compression import encoding_checked, open_write
 from multitudes.data.dataset import Dataset
-from multitudes.data.json_fields import GROUPS, group_names
+from multitudes.data.field_names import GROUPS
+from multitudes.data.json_fields import group_names
 from multitudes.data.label_numbering import LabelNumbering
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.lines import json_objects
@@ -116,7 +117,7 @@ def with_groups(dataset: Dataset, options: ReadOptions, *, n_labels: int | None)
         _check_no_group_labels(options)
         return dataset
     # A line that is left out would shift the groups of all that follow.
-    log = ErrorLog("raise")
+    log = ErrorLog("strict")
     space = None if dataset.label_names is None else LabelSpace.of(dataset)
     numbering = LabelNumbering(dataclasses.replace(options, n_labels=n_labels), space)
     groups = read_groups(options, numbering, log)
@@ -126,7 +127,7 @@ def with_groups(dataset: Dataset, options: ReadOptions, *, n_labels: int | None)
     Y = sp.csr_array((dataset.Y.data, dataset.Y.indices, dataset.Y.indptr), (len(dataset), width))
     labels = groups.labels
     unknown = report_of(log, numbering)
-    report = dataset.report or unknown
+    report = unknown if dataset.report is None else dataset.report
     return dataclasses.replace(
         dataset,
         Y=Y,

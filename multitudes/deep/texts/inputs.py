@@ -33,8 +33,8 @@ def checked_label_texts(label_texts: T, Y: Sparse) -> T:
     label_texts = checked_texts(label_texts, "label_texts")
     if len(label_texts) != Y.shape[1]:
         raise DataError(
-            f"Y has {Y.shape[1]:,} labels, but there are {len(label_texts):,} label_texts: "
-            "give one for each column of Y"
+            f"y has {Y.shape[1]:,} labels, but there are {len(label_texts):,} label_texts: "
+            "give one for each column of y"
         )
     return label_texts
 

@@ -11,17 +11,18 @@ import torch
 from accelerate.utils import broadcast_object_list
 from torch import nn
 
-from multitudes.deep.devices import tensor_core_products
+from multitudes.deep.devices import describe_device, tensor_core_products
 from multitudes.deep.memory import explain_out_of_memory
 from multitudes.deep.training.batches import B, Batches
 from multitudes.deep.training.checkpoint import Checkpoint
 from multitudes.deep.training.config import TrainingConfig
+from multitudes.deep.training.forecast import Forecast, Outlook
 from multitudes.deep.training.history import LOSS, History
 from multitudes.deep.training.optimizer import set_learning_rate
 from multitudes.deep.training.process import deferred_interrupt, seeded
 from multitudes.deep.training.run import Run, Stateful
 from multitudes.deep.training.supervisor import Supervisor, place_of, tensorboard_curves
-from multitudes.progress import track
+from multitudes.progress import say, track
 
 
 def train(
@@ -33,6 +34,7 @@ def train(
     validate: Callable[[], Mapping[str, float]] | None = None,
     stateful: Mapping[str, Stateful] | None = None,
     checkpoint: Checkpoint | None = None,
+    outlook: Outlook = Outlook(),
 ) -> History:
     """Train a model in place.
 
@@ -55,6 +57,8 @@ def train(
     checkpoint : Checkpoint, optional
         Where to save. A run that is found there is resumed, and ends as if it had never stopped:
         on a CPU with the same weights, bit for bit. It stays there until `checkpoint.clear()`.
+    outlook : Outlook, optional
+        What is known about the time it will take; a person who watches is told.
 
     Raises
     ------
@@ -88,10 +92,15 @@ def train(
         found = None if checkpoint is None else checkpoint.read()
         if found is not None:
             run.load(found)
-        with track("training", run.n_instances_left, "instances") as task:
+        _announce(run, checkpoint, resumed=found is not None)
+        with track("training", run.config.epochs, "epochs") as task:
+            task.resume_at(run.n_epochs_done)
+            forecast = Forecast(run, outlook, saved=checkpoint is not None)
+            forecast.try_out()
             supervisor = Supervisor(
-                run, checkpoint=checkpoint, interrupt=interrupt, task=task, curves=curves
-            )
+                run, checkpoint=checkpoint, interrupt=interrupt, task=task, curves=curves,
+                forecast=forecast,
+            )  # fmt: skip
             while not run.is_over:
                 _train_epoch(run, supervisor)
                 metrics = _validate(run, validate)
@@ -100,6 +109,17 @@ def train(
         run.restore_best()
     model.eval()
     return run.history
+
+
+def _announce(run: Run[Any], checkpoint: Checkpoint | None, *, resumed: bool) -> None:
+    """Say where and how much is trained, and from where a run goes on."""
+    if resumed and checkpoint is not None:
+        where = "a training that is over" if run.is_over else place_of(run)
+        say(f"going on from {where}, as saved in {checkpoint.path}")
+    if not run.is_over:
+        device, n_instances = run.accelerator.device, run.batches.n_instances
+        epochs = f"{run.config.epochs} epochs of {n_instances:,} instances"
+        say(f"training on {describe_device(device)}: {epochs}")
 
 
 def _train_epoch(run: Run[B], supervisor: Supervisor) -> None:

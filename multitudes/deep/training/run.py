@@ -90,11 +90,9 @@ class Run(Generic[B]):
         return done or self.history.is_stale(self.config.patience)
 
     @property
-    def n_instances_left(self) -> float:
-        """Instances of the batches to come, if all epochs are run."""
-        position, per_epoch = self.position, self.batches.per_epoch
-        n_batches = (self.config.epochs - position.epoch) * per_epoch - position.batch
-        return n_batches * self.batches.n_instances / per_epoch
+    def n_epochs_done(self) -> float:
+        """How far the run is, in epochs."""
+        return self.position.epoch + self.position.batch / self.batches.per_epoch
 
     def windows(self) -> Iterator[list[B]]:
         """The rest of this epoch's batches, those of one optimizer step at a time."""

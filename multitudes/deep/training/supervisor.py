@@ -14,11 +14,12 @@ from typing import Any
 import torch
 
 from multitudes.deep.training.checkpoint import CURRENT, DIVERGED, Checkpoint
+from multitudes.deep.training.forecast import Forecast
 from multitudes.deep.training.history import LossTerms, first_not_finite
 from multitudes.deep.training.process import Interrupt
 from multitudes.deep.training.run import Position, Run
 from multitudes.errors import TrainingError, require
-from multitudes.progress import Task
+from multitudes.progress import Task, speaks_in_flags
 
 SECONDS_BETWEEN_CHECKS = 2.0
 # Part of the time since the last checkpoint that one at the end of an epoch may take.
@@ -65,9 +66,10 @@ class Supervisor:
         interrupt: Interrupt,
         task: Task,
         curves: Curves,
+        forecast: Forecast,
     ) -> None:
         self.run, self.checkpoint, self.interrupt = run, checkpoint, interrupt
-        self.task, self.curves = task, curves
+        self.task, self.curves, self.forecast = task, curves, forecast
         self.terms = LossTerms(run.config.log_every + run.config.accumulate)
         self.metrics: Mapping[str, float] = {}
         self.write_seconds = 0.0
@@ -94,6 +96,7 @@ class Supervisor:
             self._give_up(bad[1], Position(run.position.epoch, run.position.batch - behind))
         run.record.add(rows)
         self._show(rows)
+        self.forecast.check()
         self.checked_at = time.monotonic()
         self._stop_or_save()
 
@@ -126,7 +129,7 @@ class Supervisor:
         self.curves.add(speeds, step, group="speed")
         shown = [f"{name} {value:.4g}" for name, value in {**means, **self.metrics}.items()]
         self.task.note(f"epoch {run.position.epoch + 1}/{run.config.epochs}: {', '.join(shown)}")
-        self.task.advance(n_batches * per_batch)
+        self.task.advance(n_batches / run.batches.per_epoch)
 
     def _stop_or_save(self, *, due: bool = False) -> None:
         if self.checkpoint is None:
@@ -137,9 +140,10 @@ class Supervisor:
         if stop or due:
             self.save()
         if stop:
+            same = "command" if speaks_in_flags() else "call with the same folder"
             raise KeyboardInterrupt(
                 f"training was stopped at {place_of(self.run)} and saved in "
-                f"{self.checkpoint.path}: the same call with the same folder goes on from there"
+                f"{self.checkpoint.path}: the same {same} goes on from there"
             )
 
     def save(self) -> None:

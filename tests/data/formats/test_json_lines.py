@@ -65,9 +65,9 @@ def test_title_and_content_are_joined_by_a_space_unless_one_is_empty(file: Write
         {"title": "", "content": "b"},
         {"title": "a"},
         {"content": "b"},
-        {"title": "ignored", "text": "t"},
+        {"title": "a", "text": "t"},
     )
-    assert read_json_lines(path).texts == ("a b", "a", "b", "a", "b", "t")
+    assert read_json_lines(path).texts == ("a b", "a", "b", "a", "b", "a t")
     with pytest.raises(DataError, match="data.jsonl:5: the text is missing.*expected 'title'"):
         read_json_lines(path, ReadOptions(text_column="title"))
 
@@ -214,9 +214,9 @@ def test_only_blank_or_bad_lines_is_an_error(file: Write) -> None:
 
 
 def test_labels_can_be_required(file: Write) -> None:
-    path = file({"text": "a", "tags": ["x"]})
+    path = file({"text": "a", "marks": ["x"]})
     assert read_json_lines(path).n_labels == 0
-    with pytest.raises(DataError, match="has no labels.*label_column"):
+    with pytest.raises(DataError, match=r"no labels \(it has \['text', 'marks'\]\).*label_column"):
         read_json_lines(path, ReadOptions(require_labels=True))
 
 

@@ -180,9 +180,22 @@ class TestMiniLM:
         assert loading.MINILM_PACKAGE not in sys.modules
 
     def test_missing(self, monkeypatch):
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-        with pytest.raises(MissingExtraError, match=r"pip install 'multitudes\[minilm\]'"):
-            minilm_folder()
+        monkeypatch.setattr(loading, "minilm_folder", lambda: None)
+        monkeypatch.setattr(loading, "_snapshot", lambda name, **_: (None, "offline"))
+        with pytest.raises(MissingExtraError, match=r"pip install 'multitudes\[deep\]'"):
+            load_backbone(BackboneConfig())
+
+    @pytest.mark.parametrize("name", ["minilm", "multilingual"])
+    def test_short_names_are_fetched_with_a_word(self, monkeypatch, folder, capfd, name):
+        monkeypatch.setattr(loading, "minilm_folder", lambda: None)
+
+        def download(full_name, *, local_files_only):
+            assert full_name == loading.ENCODERS[name]
+            return (None, "not there") if local_files_only else (folder, "")
+
+        monkeypatch.setattr(loading, "_snapshot", download)
+        assert load_backbone(BackboneConfig(name=name)).dim == 32
+        assert f"fetching the encoder {loading.ENCODERS[name]}" in capfd.readouterr().err
 
 
 class TestScratch:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from multitudes.data.label_lists import listed_texts
 from multitudes.errors import DataError
-from multitudes.tagger.inputs import listed_texts
 
 
 def test_texts_by_name_or_in_order():

@@ -1,0 +1,91 @@
+"""Texts of the command line, tagged and shown: each with its labels and why it got them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from multitudes.cli.streams import remark
+
+if TYPE_CHECKING:
+    from multitudes.cli.predict import Answer, Texts
+    from multitudes.tagger import Tag, Tagger
+
+SHOWN = 60  # characters of a text in remarks
+
+
+def tag_texts(tagger: Tagger, given: Texts, answer: Answer, *, quiet: bool, json: bool) -> None:
+    """Tag texts and show them one by one: labels, and with --explain what is behind each."""
+    from multitudes.cli.show import show_json
+    from multitudes.tagger import predict_tags
+    from multitudes.tagger.explanations import checked_explaining
+
+    texts = given.text or []
+    if given.explain:
+        checked_explaining(tagger.model_)
+    tagged = predict_tags(
+        tagger,
+        texts,
+        kind=answer.kind,
+        top_k=answer.top_k,
+        threshold=answer.threshold,
+        among=answer.among(tagger, quiet=quiet),
+    )
+    unknown = _unknown(tagger, texts)
+    if json:
+        rows = zip(texts, tagged, unknown, strict=True)
+        show_json([_plain(tagger, *row, explain=given.explain) for row in rows])
+        return
+    for number, (text, tags) in enumerate(zip(texts, tagged, strict=True)):
+        if number:
+            typer.echo()
+        if len(texts) > 1:
+            typer.secho(text, bold=True)
+        if unknown[number] and not quiet:
+            remark(_sentence(text))
+        _show_labels(tags, answer.score)
+        if given.explain:
+            _show_reasons(tagger, text, tags)
+
+
+def _unknown(tagger: Tagger, texts: list[str]) -> list[bool]:
+    """Return for each text whether the model knows no word of it."""
+    from multitudes.tagger.prediction import says_nothing
+
+    known = tagger._predictor().transform(tagger._checked_inputs(texts))
+    found: list[bool] = says_nothing(known).tolist()
+    return found
+
+
+def _sentence(text: str) -> str:
+    if not text.strip():
+        return "this text is empty: the scores are those of any text"
+    shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return f"no word of {shown!r} is known to the model: the scores are those of any text"
+
+
+def _show_labels(tags: list[Tag], score: str) -> None:
+    from multitudes.cli.show import console, table
+
+    rows = [[tag.label, f"{tag.score:.3f}"] for tag in tags]
+    console().print(table(["label", score], rows) if rows else "(no labels)")
+
+
+def _show_reasons(tagger: Tagger, text: str, tags: list[Tag]) -> None:
+    from multitudes.cli.show import say
+
+    for tag in tags:
+        typer.echo()
+        say(tagger.explain(text, tag.label).table(), hanging=4)
+
+
+def _plain(
+    tagger: Tagger, text: str, tags: list[Tag], unknown: bool, *, explain: bool
+) -> dict[str, Any]:
+    """Return a text and its labels for JSON."""
+    labels: list[dict[str, Any]] = [tag._asdict() for tag in tags]
+    if explain:
+        for label in labels:
+            label["explanation"] = tagger.explain(text, label["label"]).to_dict()
+    return {"text": text, "labels": labels, **({"no_known_word": True} if unknown else {})}
