@@ -114,4 +114,11 @@ def how_sets_are_made(tagger: Tagger) -> str:
     if tagger.generates_sets:
         return "sets: as the model generates them; --sets RULE makes them of its ranking instead"
     assert tagger.calibrated_ is not None
-    return f"sets: by {rule_of(tagger)}, tuned for {tagger.calibrated_.config.metric} F1"
+    made = f"sets: by {rule_of(tagger)}, tuned for {tagger.calibrated_.config.metric} F1"
+    report = tagger.calibration_report()
+    if not report.n_empty:
+        return made
+    return (
+        f"{made}; {report.n_empty:,} of {report.n_instances:,} instances get none, "
+        "calibrate --min-size 1 gives each its best label"
+    )
