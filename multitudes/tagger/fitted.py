@@ -117,6 +117,7 @@ class FittedTagger(Estimator):
         known_labels: bool = False,
         train: Dataset | None = None,
         sets: bool = False,
+        skip_empty: bool = False,
     ) -> Report:
         """Return all metrics on labeled texts that `fit` has not seen.
 
@@ -133,11 +134,19 @@ class FittedTagger(Estimator):
             The training data: adds propensity-scored metrics, and metrics by label frequency.
         sets : bool
             Measure the label sets of `predict_sets`, in place of the best k.
+        skip_empty : bool
+            Leave out texts without labels; by default they count.
         """
         self.check_fitted()
         dataset = self._labeled(texts, labels)
         return evaluate_dataset(
-            self, dataset, ks=ks, known_labels=known_labels, train=train, sets=sets
+            self,
+            dataset,
+            ks=ks,
+            known_labels=known_labels,
+            train=train,
+            sets=sets,
+            skip_empty=skip_empty,
         )
 
     def calibration_report(self) -> CalibrationReport:

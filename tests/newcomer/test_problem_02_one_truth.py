@@ -385,6 +385,7 @@ def test_what_training_data_adds_is_the_same_too(prepared):
 
 def test_skipping_empty_instances_is_the_same_too(prepared):
     skipped = evaluate_dataset(prepared.tagger, prepared.dataset, skip_empty=True)
+    assert prepared.tagger.evaluate(prepared.dataset, skip_empty=True) == skipped
     assert evaluated(prepared, "--skip-empty") == skipped.values
     assert skipped.n_instances == sum(bool(row) for row in prepared.truth())
 
