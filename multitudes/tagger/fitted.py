@@ -224,7 +224,7 @@ class FittedTagger(Estimator):
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Return what notebooks show, a summary once it is fitted; before, scikit-learn's view."""
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if self.__sklearn_is_fitted__():
+        if "text/html" in shown and self.__sklearn_is_fitted__():
             shown["text/html"] = tagger_view(self)
         return shown
 
