@@ -69,7 +69,8 @@ def convert(
         return
     if source is None or target is None:
         raise ConfigError("convert needs two files: multitudes convert IN OUT")
-    if import_model_folder(source, target, labels, reading.quiet):
+    about_data = {"--to": to, "--write": write, "--read": reading.read, "--format": reading.format}
+    if import_model_folder(source, target, labels, about_data, quiet=reading.quiet):
         return
     _convert(source, target, to, write or [], reading)
 

@@ -164,14 +164,14 @@ def _tag_data(
     tagger: Tagger, data: Path, target: tuple[Path, str], answer: Answer, reading: TolerantReading
 ) -> None:
     from multitudes import progress
-    from multitudes.data import LabelSpace
+    from multitudes.data.alignment import over_names
     from multitudes.tagger import predict_to
 
     out, format = target
     among = answer.among(tagger, quiet=reading.quiet)
     with progress.shown(not reading.quiet):
-        space = LabelSpace(tagger.classes_)
-        dataset = reading.dataset(data, labels=space, split="tst", tagging=True)
+        dataset = reading.dataset(data, split="tst", tagging=True)
+        dataset = over_names(dataset, tagger.classes_)
         with output(out) as file:
             written = predict_to(
                 file,

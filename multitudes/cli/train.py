@@ -183,13 +183,15 @@ def train(
     from multitudes.store.folder import check_target, check_writable
 
     training.check()
-    tagger = choosing.tagger()
     check_target(model_folder)
     may_replace(model_folder, force=force)
     if training.checkpoint is not None:
         check_writable(training.checkpoint)
-    with progress.shown(not reading.quiet, in_flags=True), _cluster(training.ray, choosing.model):
-        trained = _trained(tagger, data, model_folder, training, reading)
+    with progress.shown(not reading.quiet, in_flags=True):
+        with progress.track("starting"):  # what has to be imported may take a while
+            tagger = choosing.tagger()
+        with _cluster(training.ray, choosing.model):
+            trained = _trained(tagger, data, model_folder, training, reading)
     if json:
         show_as_json(trained)
     else:

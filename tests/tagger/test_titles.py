@@ -19,7 +19,8 @@ BELT, HAT, SHOE = (f"http://x/{i}" for i in range(3))
 def titled(tmp_path: Path) -> Dataset:
     (tmp_path / "v.tsv").write_text(f"<{BELT}>\tGürtel\n<{HAT}>\tHüte\n")
     (tmp_path / "d.tsv").write_text(
-        f"leather belt\t<{BELT}>\nstraw hat\t<{HAT}>\nbelt and hat\t<{HAT}> <{BELT}>\nshoe\t<{SHOE}>\n"
+        f"leather belt\t<{BELT}>\nstraw hat\t<{HAT}>\nbelt and hat\t<{HAT}> <{BELT}>\n"
+        f"shoe\t<{SHOE}>\n"
     )
     options = ReadOptions(vocabulary=str(tmp_path / "v.tsv"))
     return read_dataset(tmp_path / "d.tsv", options=options)
@@ -60,7 +61,7 @@ def test_new_labels_bring_their_titles(titled: Dataset, tmp_path: Path) -> None:
 def test_the_command_line_shows_both(cli, titled: Dataset, tmp_path: Path) -> None:  # noqa: F811
     Tagger("one-vs-all").fit(titled).save(tmp_path / "model")
     shown = cli("predict", tmp_path / "model", "--text", "leather belt").out
-    assert [BELT, "Gürtel"] == shown.splitlines()[2].split()[:2]
+    assert shown.splitlines()[2].split()[:2] == [BELT, "Gürtel"]
     found = cli("predict", tmp_path / "model", "--text", "leather belt", "--json").json
     assert found[0]["labels"][0]["title"] == "Gürtel"
 
@@ -69,10 +70,10 @@ def test_the_server_answers_with_both(titled: Dataset) -> None:
     pytest.importorskip("fastapi")
     from fastapi.testclient import TestClient
 
-    from multitudes.server import create_app
+    from multitudes.server import make_app
 
     for dataset, keys in ((titled, {"label", "score", "title"}), (_plain(), {"label", "score"})):
-        client = TestClient(create_app(Tagger("one-vs-all").fit(dataset)))
+        client = TestClient(make_app(Tagger("one-vs-all").fit(dataset)))
         answer = client.post("/predict", json={"texts": ["leather belt"], "top_k": 1})
         (label,) = json.loads(answer.content)["predictions"][0]["labels"]
         assert label.keys() == keys
