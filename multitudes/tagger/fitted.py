@@ -44,6 +44,7 @@ class FittedTagger(Estimator):
     features_: Any
     takes_texts_: bool
     classes_: tuple[str, ...]
+    titles_: dict[str, str]
     feature_names_: Sequence[str] | None
     choice_: str
     examples_: dict[int, str]
