@@ -28,7 +28,7 @@ def test_stdout_is_the_default_and_stays_clean(cli, model, test_file):
 
 def test_says_what_it_wrote(cli, model, test_file, tmp_path):
     result = cli("predict", model, test_file, "-o", tmp_path / "p.jsonl.gz", "-k", 1)
-    assert "30 instances, 30 labels, written to" in result.err
+    assert "30 instances, 1.0 labels each (30 in all), written to" in result.err
     assert (tmp_path / "p.jsonl.gz").read_bytes()[:2] == b"\x1f\x8b"
 
 
