@@ -41,7 +41,7 @@ def measure(name: str, training: Dataset, test: Dataset, *, n_jobs: int) -> dict
     tagger = Tagger(name.partition(",")[0], settings=MODELS[name], n_jobs=n_jobs)
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
-    tagger.fit_dataset(training)
+    tagger.fit(training)
     result: dict[str, Any] = {
         "seconds": time.perf_counter() - wall,
         "cpu_seconds": time.process_time() - cpu,
