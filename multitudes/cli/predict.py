@@ -89,6 +89,14 @@ class Texts:
     explain: Annotated[
         bool, typer.Option("--explain", help="With --text: show what is behind each label.")
     ] = False
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="With --explain: write a page with colored words instead of showing it.",
+        ),
+    ] = None
 
 
 def predict(
@@ -147,6 +155,8 @@ def _check(data: Path | None, texts: Texts, answer: Answer, out: Path) -> None:
         raise ConfigError(
             "predict takes --proba or --sets, not both: the labels of --sets have probabilities"
         )
+    if texts.html is not None and not texts.explain:
+        raise ConfigError(f"--html writes explanations: add --explain to get {texts.html}")
     if data is not None and texts.explain:
         raise ConfigError(
             "--explain goes with --text: give the text to be explained, --text '...' --explain"
