@@ -10,7 +10,7 @@ import typer
 from multitudes.cli.streams import remark
 
 if TYPE_CHECKING:
-    from multitudes.cli.predict import Answer, Texts
+    from multitudes.cli.answers import Answer, Texts
     from multitudes.tagger import Tag, Tagger
 
 SHOWN = 60  # characters of a text in remarks
