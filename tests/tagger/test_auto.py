@@ -74,7 +74,7 @@ def test_a_stopped_training_goes_on(tagger, shop, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Checkpoint, "keep", stop_after_a_level)
         with pytest.raises(StoppedError):
-            Tagger(n_jobs=2).fit_dataset(shop, checkpoint=kept)
+            Tagger(n_jobs=2).fit(shop, checkpoint=kept)
     assert list(kept.rglob("level-*"))
     again = Tagger(n_jobs=2).fit(shop, checkpoint=kept)
     assert again.predict(shop.texts[:50]) == tagger.predict(shop.texts[:50])
