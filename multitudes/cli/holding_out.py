@@ -43,7 +43,7 @@ def hold_out(
 
     share = share_of(validation)
     if share is None:
-        return dataset, reading.dataset(Path(validation), split="dev")
+        return dataset, reading.dataset(Path(validation), split="dev", require_labels=True)
     if from_groups:
         train, held_out = _whole_groups(dataset, share, random_state)
     else:
