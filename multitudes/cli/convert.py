@@ -17,6 +17,8 @@ from multitudes.cli.streams import (
     refuse_overwriting,
     remark,
 )
+from multitudes.cli.verb import expanded
+from multitudes.cli.wording import in_flags
 from multitudes.errors import ConfigError
 
 
@@ -94,7 +96,7 @@ def _convert(
             data.write_dataset(dataset, file, format=to, options=writing)
     if not reading.quiet:
         for sentence in left_behind(dataset, target, format=to, options=writing):
-            remark(sentence)
+            remark(in_flags(sentence, expanded(convert)))
         remark(f"{dataset!r}, written to {target}")
 
 
