@@ -4,6 +4,7 @@ A comment right before a block says what is special about it:
 
     <!-- run: no, needs a GPU -->      not run: commands must parse, Python must compile
     <!-- run: with model -->           a trained, calibrated model stands in the folder as `model`
+    <!-- run: shows real data -->      what is printed is compared where the real data is there
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+WITH_MODEL, REAL = "with model", "shows real data"
 SHELL = ("sh", "shell", "bash")
 RUN = (*SHELL, "python", "console")
 SHOWN = ("json", "toml", "csv", "text", "tsv", "")
