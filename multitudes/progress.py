@@ -180,7 +180,7 @@ class _Lines:
     def __init__(self) -> None:
         self._next_line: dict[Task, float] = {}
         self._printed: set[Task] = set()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a handler of Ctrl-C may say something in between
 
     def begin(self, task: Task) -> None:
         with self._lock:
@@ -286,22 +286,18 @@ class _Bars:
         from rich.table import Column
 
         # Of a line that is too long the last words go, not the amount or the time left.
-        whole, cut = {"no_wrap": True}, {"no_wrap": True, "overflow": "ellipsis", "ratio": 1}
+        what, rest = Column(no_wrap=True, max_width=30), Column(no_wrap=True, overflow="ellipsis")
+        amount = "{task.fields[amount]}"
         opened = progress.Progress(
+            progress.TextColumn("{task.description}", markup=False, table_column=what),
+            progress.BarColumn(12),
+            progress.TextColumn(amount, markup=False, table_column=Column(no_wrap=True)),
             progress.TextColumn(
-                "{task.description}", markup=False, table_column=Column(**whole, max_width=30)
-            ),
-            progress.BarColumn(12, table_column=Column(**whole)),
-            progress.TextColumn(
-                "{task.fields[amount]}", markup=False, table_column=Column(**whole)
-            ),
-            progress.TextColumn(
-                "{task.fields[words]}", markup=False, style="dim", table_column=Column(**cut)
+                "{task.fields[words]}", style="dim", markup=False, table_column=rest
             ),
             console=_console(),
             transient=True,
             redirect_stdout=sys.stdout.isatty(),  # into the same terminal, not out of a pipe
-            expand=True,
         )
         opened.start()
         return opened
@@ -326,6 +322,16 @@ def _seconds(seconds: float) -> str:
 
 
 def _console() -> Any:
-    from rich.console import Console
+    """Return a console that leaves room for the ^C which a terminal writes behind a bar.
 
-    return Console(stderr=True)
+    Without it that would begin a new line, and the bar could not be removed any more.
+    """
+    from rich.console import Console, ConsoleDimensions
+
+    class Narrow(Console):
+        @property  # type: ignore[misc]
+        def size(self) -> ConsoleDimensions:
+            width, height = super().size
+            return ConsoleDimensions(max(width - len("^C") - 1, 10), height)
+
+    return Narrow(stderr=True)

@@ -164,7 +164,7 @@ def _tag_data(
     tagger: Tagger, data: Path, target: tuple[Path, str], answer: Answer, reading: TolerantReading
 ) -> None:
     from multitudes import progress
-    from multitudes.data import LabelSpace
+    from multitudes.data.alignment import over_names
     from multitudes.tagger import predict_to
 
     out, format = target
@@ -172,7 +172,7 @@ def _tag_data(
     with progress.shown(not reading.quiet):
         # Quiet, because labels in the data that the model does not know do not matter here.
         silent = dataclasses.replace(reading, quiet=True)
-        dataset = silent.dataset(data, labels=LabelSpace(tagger.classes_), split="tst")
+        dataset = over_names(silent.dataset(data, split="tst"), tagger.classes_)
         with output(out) as file:
             written = predict_to(
                 file,

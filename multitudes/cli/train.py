@@ -183,13 +183,15 @@ def train(
     from multitudes.store.folder import check_target, check_writable
 
     training.check()
-    tagger = choosing.tagger()
     check_target(model_folder)
     may_replace(model_folder, force=force)
     if training.checkpoint is not None:
         check_writable(training.checkpoint)
-    with progress.shown(not reading.quiet, in_flags=True), _cluster(training.ray, choosing.model):
-        trained = _trained(tagger, data, model_folder, training, reading)
+    with progress.shown(not reading.quiet, in_flags=True):
+        with progress.track("starting"):  # what has to be imported may take a while
+            tagger = choosing.tagger()
+        with _cluster(training.ray, choosing.model):
+            trained = _trained(tagger, data, model_folder, training, reading)
     if json:
         show_as_json(trained)
     else:
@@ -222,8 +224,10 @@ def _saved(
     from multitudes.tagger.refitting import refit
     from multitudes.tagger.training import clear_checkpoint
 
-    from_groups, checkpoint = training.groups is not None, training.checkpoint
-    whole = reading.dataset(data, group_labels=training.groups)
+    whole = reading.dataset(data, group_labels=training.groups, require_labels=True)
+    grouped = whole.group_labels is not None and not whole.Y.nnz
+    from_groups = training.groups is not None or grouped
+    checkpoint = training.checkpoint
     dataset, held_out = hold_out(
         whole, training.validation, tagger.random_state, reading, from_groups=from_groups
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from multitudes.cli.calibrate import how_sets_are_made
 from multitudes.cli.streams import remark
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def show(trained: Trained, *, quiet: bool) -> None:
         for note in training_notes(tagger.model_):
             remark(note)
         if tagger.calibrated_ is not None:
-            remark(str(tagger.calibration_report()))
+            remark(f"{tagger.calibration_report()}\n{how_sets_are_made(tagger)}")
         remark(f"trained in {trained.seconds:.1f} s, saved to {trained.folder}")
     for name, report in trained.reports.items():
         was_refitted = name == "validation" and trained.held_out is None

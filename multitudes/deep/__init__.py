@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from multitudes.deep.training import Checkpoint as Checkpoint
     from multitudes.deep.training import EpochRecord as EpochRecord
     from multitudes.deep.training import History as History
+    from multitudes.deep.training import Outlook as Outlook
     from multitudes.deep.training import Stateful as Stateful
     from multitudes.deep.training import TrainingConfig as TrainingConfig
     from multitudes.deep.training import train as train
@@ -28,6 +29,7 @@ __all__ = [
     "Checkpoint",
     "EpochRecord",
     "History",
+    "Outlook",
     "Stateful",
     "TrainingConfig",
     "token_cache",

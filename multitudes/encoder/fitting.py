@@ -14,14 +14,16 @@ from multitudes.config import Config
 from multitudes.deep.devices import choose_device
 from multitudes.deep.prefetch import prefetched
 from multitudes.deep.texts.tokenizing import has_words
-from multitudes.deep.texts.tokens import TokenRows
+from multitudes.deep.texts.tokens import TokenRows, pack
 from multitudes.deep.training import (
     Batches,
     Checkpoint,
     History,
+    Outlook,
     TrainingConfig,
     digest_of,
     train,
+    trial_seconds,
 )
 from multitudes.encoder.backbone.embedding import embed
 from multitudes.encoder.backbone.model import Backbone
@@ -34,8 +36,10 @@ from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.encoder.search.index import PrototypeIndex
 from multitudes.metrics import precision_at_k, recall_at_k
+from multitudes.progress import spelled
 from multitudes.types import FloatArray, Sparse
 
+TRIED = 32  # texts that tell how fast a CPU is
 DEEPEST = 100
 """The k of the recall that validation measures."""
 
@@ -111,9 +115,28 @@ def fit_network(
         validate=None if validate is None else measured,
         stateful={"sampler": sampler},
         checkpoint=saved,
+        outlook=outlook_of(texts, backbone, sampler, config),
     )
     refresh_centroids(network, texts)
     return network, history
+
+
+def outlook_of(
+    texts: TrainingTexts, backbone: Backbone, sampler: BatchSampler, config: PrimeConfig
+) -> Outlook:
+    """Return how to find out, by a few texts, how long an epoch takes on a CPU."""
+
+    def epoch_seconds() -> float:
+        some = pack(texts.instances.take(np.arange(min(TRIED, len(texts.instances)))))
+        seconds = trial_seconds(backbone, lambda: backbone(some).sum())
+        n_instances = sampler.n_instances / sampler.n_steps
+        n_labels = min(n_instances * config.sampler.positives, len(texts.labels))
+        return sampler.n_steps * (n_instances + n_labels) * seconds / TRIED
+
+    hint = ""
+    if config.sampler.positives > 1:
+        hint = f"one label drawn per text makes it lighter ({spelled('model', 'prime-lite')})"
+    return Outlook(hint, epoch_seconds)
 
 
 def identity(

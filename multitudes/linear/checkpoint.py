@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ class Checkpoint:
             self.folder.parent.rmdir()
 
 
-def clear_used(path: str | Path) -> None:
+def clear_used(path: str | PathLike[str]) -> None:
     """Remove the stages of all fits of this process that kept theirs here, not those of others."""
     for checkpoint in _used.pop(Path(path).resolve(), []):
         checkpoint.clear()

@@ -90,8 +90,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         header, *rows = self.rows()
-        size = f"{self.n_instances:,} instances, {self.n_labels:,} labels; in percent"
-        lines = [views.paragraph(views.muted(note)) for note in (size, *self.notes)]
+        lines = [views.paragraph(views.muted(remark)) for remark in self.remarks()]
         return "".join([views.table(header, rows), *lines])
 
     def to_dict(self) -> dict[str, Any]:

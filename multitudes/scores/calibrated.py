@@ -75,12 +75,16 @@ class CalibrationReport:
         Expected calibration error over the five best labels of each instance: of the scores as
         they are (below 0 taken as 0, above 1 as 1), and of probabilities learned on the other
         four fifths of the instances.
+    n_empty : int, optional
+        How many of the instances get an empty set by the rule that was learned; None for a
+        calibration that was stored before this was counted.
     """
 
     n_instances: int
     n_pairs: int
     error_before: float
     error_after: float
+    n_empty: int | None = None
 
     def __str__(self) -> str:
         return (
@@ -185,6 +189,7 @@ class Calibrated:
             int((predictions.labels >= 0).sum()),
             reliability(best, truth).error,
             reliability(after, truth).error,
+            int((self.sets(predictions).labels < 0).all(axis=1).sum()),
         )
 
     def _check_fitted(self) -> None:

@@ -19,13 +19,11 @@ from multitudes.tagger import inputs
 from multitudes.tagger.evaluation import evaluate_dataset
 from multitudes.tagger.explanations import (
     WITHOUT_WORDS,
-    are_words,
     checked_explaining,
     checked_overlapping,
-    has_words,
 )
 from multitudes.tagger.group_report import GroupReport
-from multitudes.tagger.prediction import BATCH, Kind, Predictor, count
+from multitudes.tagger.prediction import BATCH, Kind, Predictor, count, says_nothing
 from multitudes.tagger.summary import tagger_view
 from multitudes.tagger.tags import TagLists, named_tags
 from multitudes.types import Predictions
@@ -170,7 +168,7 @@ class FittedTagger(Estimator):
         explanation: Explanation | PrototypeExplanation
         if self.features_ is None:
             found = model.explain(given[0], label_id)
-            if not has_words(given[0]):
+            if says_nothing(given)[0]:
                 found = dataclasses.replace(found, note=WITHOUT_WORDS)
             explanation = found.named(label, self.examples_)
         else:
@@ -207,12 +205,11 @@ class FittedTagger(Estimator):
             Or X, for a tagger fitted on features.
         """
         predictor, given = self._predictor(), self._checked_inputs(texts)
-        if not are_words(self.features_):
-            return [row for row, text in enumerate(given) if not has_words(text)]
         rows: list[int] = []
         for start in range(0, count(given), BATCH):
-            X = predictor.transform(given[start : start + BATCH])
-            rows += (start + np.flatnonzero(np.diff(X.indptr) == 0)).tolist()
+            block = given[start : start + BATCH]
+            empty = says_nothing(block) | says_nothing(predictor.transform(block))
+            rows += (start + np.flatnonzero(empty)).tolist()
         return rows
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:

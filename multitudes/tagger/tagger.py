@@ -270,8 +270,11 @@ class Tagger(FittedTagger):
         updating.check_updatable(self.model_, "add_labels")
         given = texts is not None or labels is not None
         dataset = self._labeled(texts, labels) if given else None
+        read = None if dataset is None else self._inputs_of(dataset)
         with progress.shown(self.verbose):
-            names = updating.add_labels(self._predictor(), dataset, label_texts, self.classes_)
+            names = updating.add_labels(
+                self._predictor(), read, dataset, label_texts, self.classes_
+            )
         self.classes_, self.calibrated_ = names, None
         return self
 

@@ -209,6 +209,4 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(cli, tmp_path
 def test_a_seed_of_training_is_the_seed(cli, tmp_path):
     result = cli("train", "nowhere.jsonl", "-o", tmp_path, "--set", "solver.random_state=3")
     assert result.code == 2
-    assert (
-        "random_state is one for all, and given as Tagger(random_state=...), --seed" in result.err
-    )
+    assert "it is one for all parts of a model, given by --seed" in result.err

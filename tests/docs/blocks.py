@@ -4,6 +4,7 @@ A comment right before a block says what is special about it:
 
     <!-- run: no, needs a GPU -->      not run: commands must parse, Python must compile
     <!-- run: with model -->           a trained, calibrated model stands in the folder as `model`
+    <!-- run: with pecos-model rows.txt -->     so do other things by name, see `conftest.shop`
     <!-- run: shows real data -->      what is printed is compared where the real data is there
 """
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-WITH_MODEL, REAL = "with model", "shows real data"
+REAL = "shows real data"
 SHELL = ("sh", "shell", "bash")
 RUN = (*SHELL, "python", "console")
 SHOWN = ("json", "toml", "csv", "text", "tsv", "")
@@ -38,6 +39,11 @@ class Block:
     @property
     def is_run(self) -> bool:
         return self.language in RUN and not self.is_skipped and self.title is None
+
+    @property
+    def needs(self) -> list[str]:
+        with_what = self.directive or ""
+        return with_what.split()[1:] if with_what.startswith("with ") else []
 
     @property
     def is_skipped(self) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import lzma
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import scipy.sparse as sp
 
@@ -12,6 +14,7 @@ from multitudes import Dataset, Tagger, XRLinear
 from multitudes.data import make_catalogue, split, write_dataset
 from multitudes.features import TfidfFeatures
 from multitudes.groups import merge_labels, random_groups
+from tests.interchange.make_fixtures import FIXTURES
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +37,23 @@ def shop(tmp_path_factory: pytest.TempPathFactory, parts: dict[str, Dataset]) ->
     write_packages(parts["train"], folder / "Packages.xz")
     tagger = Tagger("xr-linear", n_jobs=1).fit(parts["train"])
     tagger.calibrate(parts["validation"]).save(folder / "models" / "model")
+    add_foreign_models(folder / "models")
     return folder
+
+
+def add_foreign_models(folder: Path) -> None:
+    """Models that PECOS and omikuji have saved, and features that they take."""
+    kept = {
+        "pecos-model": "pecos/binary/model",
+        "omikuji-model": "omikuji/uneven/model",
+        "text2text-model": "texts/bigrams-and-characters/model",
+    }
+    for name, path in kept.items():
+        shutil.copytree(FIXTURES / path, folder / name)
+    X = sp.csr_array(sp.load_npz(FIXTURES / "pecos" / "X_test.npz"))
+    Y = sp.csr_array((np.ones(len(X.indptr) - 1), ([*range(X.shape[0])], [0] * X.shape[0])))
+    write_dataset(Dataset(X=X, Y=Y), folder / "rows.txt")
+    (folder / "names.txt").write_text("".join(f"label {i}\n" for i in range(16)))
 
 
 def write_packages(dataset: Dataset, path: Path) -> None:

@@ -19,7 +19,6 @@ from tests.docs.blocks import (
     RUN,
     SHELL,
     SHOWN,
-    WITH_MODEL,
     Block,
     blocks_of,
     commands,
@@ -81,8 +80,12 @@ def run_blocks(page: Path, shell: Shell, shop: Path, givens: dict, real: bool) -
             Path(block.title).write_text(block.code, encoding="utf-8")
     names = dict(givens)
     for block in blocks_of(page):
-        if block.directive == WITH_MODEL and not Path("model").exists():
-            shutil.copytree(shop / "models" / "model", "model")
+        for name in block.needs:
+            copied = shop / "models" / name
+            if copied.is_dir() and not Path(name).exists():
+                shutil.copytree(copied, name)
+            elif copied.is_file():
+                shutil.copy(copied, name)
         if block.is_run:
             run(block, shell, names, page, shown=real or block.directive != REAL)
 
@@ -127,7 +130,7 @@ def test_blocks_are_found_and_of_known_languages(page):
     assert len(blocks_of(page)) == fences(page)
     for block in blocks_of(page):
         assert block.language in (*RUN, *SHOWN), f"line {block.line}"
-        known = block.directive in (None, WITH_MODEL, REAL) or block.is_skipped
+        known = block.directive in (None, REAL) or block.needs or block.is_skipped
         assert known, f"line {block.line}: what does {block.directive!r} mean?"
         if block.language == "json":
             assert_json(block.code)

@@ -3,6 +3,7 @@
 from multitudes.deep.training.batches import Batches
 from multitudes.deep.training.checkpoint import Checkpoint, digest_of
 from multitudes.deep.training.config import TrainingConfig
+from multitudes.deep.training.forecast import Outlook, trial_seconds
 from multitudes.deep.training.history import LOSS, EpochRecord, History
 from multitudes.deep.training.loop import train
 from multitudes.deep.training.run import Stateful
@@ -13,8 +14,10 @@ __all__ = [
     "Checkpoint",
     "EpochRecord",
     "History",
+    "Outlook",
     "Stateful",
     "TrainingConfig",
     "digest_of",
     "train",
+    "trial_seconds",
 ]

@@ -1,22 +1,49 @@
-"""Forecast: says after the first steps of a run how long it will take, and what would be faster."""
+"""Forecast: how long a training will take, and what would be faster, said before it is long.
+
+On a CPU the first step of a large batch may take minutes, so a model can bring a short trial, which
+gives a first answer; the first steps give a better one.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+import torch
+from torch import nn
 
 from multitudes.deep.devices import describe_device
 from multitudes.deep.training.run import Run
-from multitudes.progress import duration, say, spelled
+from multitudes.progress import duration, is_shown, say, spelled
 
 SECONDS_MEASURED = 2.0
 SECONDS_OF_SLOW_STEPS = 10.0
 SHORT_SECONDS = 20.0  # what is not worth a word
 LONG_SECONDS = 600.0  # what a person wants to be warned of
+OTHERWISE = 1.5  # times as long or short as was said: worth another word
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a model knows about the time of its training before it begins.
+
+    Parameters
+    ----------
+    hint : str
+        What would make this model faster on a CPU, beside fewer epochs.
+    epoch_seconds : function -> float, optional
+        Estimates the time of an epoch by a short trial; asked on a CPU alone. It must leave no
+        trace in the model, not even in the random states.
+    """
+
+    hint: str = ""
+    epoch_seconds: Callable[[], float] | None = None
 
 
 class Forecast:
-    """Measures a run as it is checked, and says once how much longer it will take.
+    """Measures a run as it is checked, and says how much longer it will take.
 
     What comes before the first check is left out, because a GPU compiles and allocates then; but
     not on a CPU if it took so long that waiting for more would keep the person waiting too.
@@ -25,44 +52,52 @@ class Forecast:
     ----------
     run : Run
         As it begins, or is resumed.
-    hint : str
-        What else would make this model faster on a CPU.
+    outlook : Outlook
     saved : bool
         Whether the run is saved now and then.
     """
 
-    def __init__(self, run: Run[Any], *, hint: str = "", saved: bool = False) -> None:
-        self.run, self.hint, self.saved = run, hint, saved
-        self.is_told = False
-        self._checks = [(time.monotonic(), self._n_done())]
+    def __init__(self, run: Run[Any], outlook: Outlook, *, saved: bool) -> None:
+        self.run, self.outlook, self.saved = run, outlook, saved
+        self.is_over = not (is_shown() and run.accelerator.is_main_process)
+        self.said: float | None = None  # seconds of an epoch
+        self._checks = [(time.monotonic(), run.n_epochs_done)]
+
+    def try_out(self) -> None:
+        """Say what a short trial gives, if this is a CPU and the model brings one."""
+        if not self.is_over and self._on_cpu and self.outlook.epoch_seconds is not None:
+            self._tell(self.outlook.epoch_seconds())
+            self._checks = [(time.monotonic(), self.run.n_epochs_done)]
 
     def check(self) -> None:
         """Take the time; to be called when the device has nothing left to do."""
-        if self.is_told:
+        if self.is_over:
             return
-        self._checks.append((time.monotonic(), self._n_done()))
-        on_cpu = self.run.accelerator.device.type == "cpu"
-        slow = on_cpu and self._checks[1][0] - self._checks[0][0] > SECONDS_OF_SLOW_STEPS
+        self._checks.append((time.monotonic(), self.run.n_epochs_done))
+        slow = self._on_cpu and self._checks[1][0] - self._checks[0][0] > SECONDS_OF_SLOW_STEPS
         first, last = self._checks[0 if slow else 1], self._checks[-1]
-        seconds, n_batches = last[0] - first[0], last[1] - first[1]
-        if n_batches > 0 and seconds >= SECONDS_MEASURED:
-            self.is_told = True
-            n_left = self.run.config.epochs * self.run.batches.per_epoch - last[1]
-            self._tell(seconds / n_batches * n_left)
+        seconds, n_epochs = last[0] - first[0], last[1] - first[1]
+        if n_epochs > 0 and seconds >= SECONDS_MEASURED:
+            self.is_over = True
+            self._tell(seconds / n_epochs)
 
-    def _n_done(self) -> int:
-        position = self.run.position
-        return position.epoch * self.run.batches.per_epoch + position.batch
+    @property
+    def _on_cpu(self) -> bool:
+        return bool(self.run.accelerator.device.type == "cpu")
 
-    def _tell(self, seconds: float) -> None:
-        if seconds < SHORT_SECONDS or not self.run.accelerator.is_main_process:
+    def _tell(self, epoch_seconds: float) -> None:
+        """Say how long it takes, with advice if that is long; not twice nearly the same."""
+        seconds = epoch_seconds * (self.run.config.epochs - self.run.n_epochs_done)
+        known = self.said is not None
+        if known and 1 / OTHERWISE < epoch_seconds / max(self.said or 0, 1e-9) < OTHERWISE:
             return
-        config, device = self.run.config, self.run.accelerator.device
-        say(
-            f"training will take about {duration(seconds)} on {describe_device(device)} "
-            f"({config.epochs} epochs at most)"
-        )
-        if seconds >= LONG_SECONDS and device.type == "cpu":
+        if seconds < SHORT_SECONDS and not known:
+            return
+        self.said = epoch_seconds
+        where = describe_device(self.run.accelerator.device)
+        measured = "as the first steps show, " if known else ""
+        say(f"{measured}training takes about {duration(seconds)} on {where}")
+        if seconds >= LONG_SECONDS and self._on_cpu and not known:
             say(f"that is long: {'; '.join(self._advice(seconds))}", urgent=True)
 
     def _advice(self, seconds: float) -> list[str]:
@@ -72,9 +107,22 @@ class Forecast:
         if fewer < epochs:
             shorter = duration(seconds * fewer / epochs)
             advice.append(f"{spelled('training.epochs', fewer)} would take {shorter}")
-        advice += [self.hint] if self.hint else []
+        advice += [self.outlook.hint] if self.outlook.hint else []
         advice.append(f"a linear model needs no GPU ({spelled('model', 'xr-linear')})")
         if not self.saved:
             folder = spelled("checkpoint", "FOLDER")
             advice.append(f"with {folder} it can be stopped, and goes on later")
         return advice
+
+
+def trial_seconds(model: nn.Module, loss: Callable[[], torch.Tensor]) -> float:
+    """Return the time of a forward and a backward pass, of which the model keeps nothing."""
+    was_training = model.training
+    model.train()
+    with torch.random.fork_rng(devices=[]):
+        started = time.monotonic()
+        loss().backward()  # type: ignore[no-untyped-call]
+        seconds = time.monotonic() - started
+    model.zero_grad(set_to_none=True)
+    model.train(was_training)
+    return seconds

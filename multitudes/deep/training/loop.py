@@ -16,7 +16,7 @@ from multitudes.deep.memory import explain_out_of_memory
 from multitudes.deep.training.batches import B, Batches
 from multitudes.deep.training.checkpoint import Checkpoint
 from multitudes.deep.training.config import TrainingConfig
-from multitudes.deep.training.forecast import Forecast
+from multitudes.deep.training.forecast import Forecast, Outlook
 from multitudes.deep.training.history import LOSS, History
 from multitudes.deep.training.optimizer import set_learning_rate
 from multitudes.deep.training.process import deferred_interrupt, seeded
@@ -34,7 +34,7 @@ def train(
     validate: Callable[[], Mapping[str, float]] | None = None,
     stateful: Mapping[str, Stateful] | None = None,
     checkpoint: Checkpoint | None = None,
-    hint: str = "",
+    outlook: Outlook = Outlook(),
 ) -> History:
     """Train a model in place.
 
@@ -57,9 +57,8 @@ def train(
     checkpoint : Checkpoint, optional
         Where to save. A run that is found there is resumed, and ends as if it had never stopped:
         on a CPU with the same weights, bit for bit. It stays there until `checkpoint.clear()`.
-    hint : str
-        What would make this model faster on a CPU, e.g. "prime-lite draws fewer labels"; shown
-        with other advice if training will take long there.
+    outlook : Outlook, optional
+        What is known about the time it will take; a person who watches is told.
 
     Raises
     ------
@@ -96,7 +95,8 @@ def train(
         _announce(run, checkpoint, resumed=found is not None)
         with track("training", run.config.epochs, "epochs") as task:
             task.resume_at(run.n_epochs_done)
-            forecast = Forecast(run, hint=hint, saved=checkpoint is not None)
+            forecast = Forecast(run, outlook, saved=checkpoint is not None)
+            forecast.try_out()
             supervisor = Supervisor(
                 run, checkpoint=checkpoint, interrupt=interrupt, task=task, curves=curves,
                 forecast=forecast,

@@ -18,6 +18,7 @@ from accelerate.state import AcceleratorState, PartialState
 from multitudes.deep.devices import choose_device, choose_precision
 from multitudes.deep.training.config import TrainingConfig
 from multitudes.errors import ConfigError
+from multitudes.progress import say
 
 
 def make_accelerator(config: TrainingConfig) -> Accelerator:
@@ -115,6 +116,7 @@ class Interrupt:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
+        say("stopping, and saving when this step is done; Ctrl-C again stops without saving")
 
 
 @contextmanager

@@ -218,7 +218,9 @@ class Backbone(nn.Module):
                 torch.inference_mode(),
                 computing_in(precision, self.device),
             ):
-                for some in _split(order, batch_size * _BATCHES_ON_DEVICE):
+                # A CPU computes at once, and its results lie here already.
+                at_once = 1 if self.device.type == "cpu" else _BATCHES_ON_DEVICE
+                for some in _split(order, batch_size * at_once):
                     embeddings[some] = self._encoded(rows, some, batch_size).cpu().numpy()
                     task.advance(len(some))
         finally:
