@@ -47,6 +47,6 @@ def test_what_calibrated_sets_gain_is_as_the_page_says():
 def test_what_is_said_of_one_vs_all_holds():
     eurlex, debtags = MODELS["eurlex-titles"], MODELS["debian-debtags"]
     assert max(eurlex, key=lambda name: eurlex[name]["p1"]) == "one-vs-all"
-    assert 15 < eurlex["one-vs-all"]["train_cpu_s"] / eurlex["xr-linear"]["train_cpu_s"] < 25
+    assert eurlex["one-vs-all"]["train_cpu_s"] > 10 * eurlex["xr-linear"]["train_cpu_s"]
     assert abs(debtags["one-vs-all"]["p1"] - debtags["xr-linear"]["p1"]) < 1
     assert max(debtags, key=lambda name: debtags[name]["p1"]) == "parabel"
