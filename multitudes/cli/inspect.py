@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -131,7 +131,7 @@ def _size(manifest: Manifest, home: str) -> dict[str, int]:
 
 
 def _show_summary(model: Path, manifest: Manifest, *, verified: bool) -> None:
-    from multitudes.cli.card_views import card_lines
+    from multitudes.cli.card_views import card_lines, flat_settings
     from multitudes.cli.show import console, say, table
     from multitudes.tagger.card import ModelCard
 
@@ -161,15 +161,6 @@ def _show_summary(model: Path, manifest: Manifest, *, verified: bool) -> None:
             for name, size in part["folders"].items()
         ]
         out.print(table(["", ""], rows, left=2))
-
-
-def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield nested settings under the names that ``--set`` takes, e.g. solver.cost."""
-    for name, value in settings.items():
-        if isinstance(value, dict) and value:
-            yield from flat_settings(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
 
 
 def _show_trees(model: Path, state: State, depth: int) -> None:

@@ -9,86 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from multitudes.cli import options
+from multitudes.cli.answers import Answer, Texts
 from multitudes.cli.streams import STANDARD, TolerantReading, output, refuse_overwriting, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
     from multitudes.data import Dataset
-    from multitudes.tagger import Among, Tagger, Written
-    from multitudes.tagger.prediction import Kind
+    from multitudes.tagger import Tagger, Written
 
 
 def _formats() -> list[str]:
     from multitudes.data.prediction_writing import FORMATS
 
     return list(FORMATS)
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """Which labels are wanted, and with which numbers."""
-
-    top_k: Annotated[
-        int | None,
-        typer.Option(
-            "--top-k", "-k", min=1, help="Labels per instance, at most: 5, or all with --sets."
-        ),
-    ] = None
-    threshold: Annotated[
-        float | None, typer.Option("--threshold", help="Leave out labels with a lower score.")
-    ] = None
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Probabilities instead of scores: calibrate first.")
-    ] = False
-    sets: Annotated[
-        bool,
-        typer.Option("--sets", help="The likely label set of each instance: calibrate first."),
-    ] = False
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            "--labels",
-            metavar="FILE|NAME,...",
-            help="Predict only these labels: a file with one on each line, or names.",
-        ),
-    ] = None
-    only_new: Annotated[
-        bool,
-        typer.Option("--only-new", help="Leave out the labels that instances of DATA have."),
-    ] = False
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of prediction."""
-        return "sets" if self.sets else "probabilities" if self.proba else "scores"
-
-    @property
-    def score(self) -> str:
-        """What the numbers are."""
-        return "score" if self.kind == "scores" else "probability"
-
-    def among(self, tagger: Tagger, *, quiet: bool) -> Among:
-        """Return which labels may be predicted."""
-        from multitudes.cli.label_lists import listed_labels
-        from multitudes.tagger import Among
-
-        names = None
-        if self.labels is not None:
-            names = listed_labels(self.labels, tagger.classes_, option="--labels", quiet=quiet)
-        return Among(names, self.only_new)
-
-
-@dataclasses.dataclass(frozen=True)
-class Texts:
-    """Texts given on the command line, and how they are shown."""
-
-    text: Annotated[
-        list[str] | None,
-        typer.Option("--text", help="Tag this text and show its labels. May be repeated."),
-    ] = None
-    explain: Annotated[
-        bool, typer.Option("--explain", help="With --text: show what is behind each label.")
-    ] = False
 
 
 def predict(
@@ -147,6 +80,8 @@ def _check(data: Path | None, texts: Texts, answer: Answer, out: Path) -> None:
         raise ConfigError(
             "predict takes --proba or --sets, not both: the labels of --sets have probabilities"
         )
+    if texts.html is not None and not texts.explain:
+        raise ConfigError(f"--html writes explanations: add --explain to get {texts.html}")
     if data is not None and texts.explain:
         raise ConfigError(
             "--explain goes with --text: give the text to be explained, --text '...' --explain"
@@ -170,9 +105,8 @@ def _tag_data(
     out, format = target
     among = answer.among(tagger, quiet=reading.quiet)
     with progress.shown(not reading.quiet):
-        # Quiet, because labels in the data that the model does not know do not matter here.
-        silent = dataclasses.replace(reading, quiet=True)
-        dataset = over_names(silent.dataset(data, split="tst"), tagger.classes_)
+        dataset = reading.dataset(data, split="tst", tagging=True)
+        dataset = over_names(dataset, tagger.classes_)
         with output(out) as file:
             written = predict_to(
                 file,
@@ -191,8 +125,6 @@ def _tag_data(
 def _say_what_was_done(
     data: Path, dataset: Dataset, out: Path, written: Written, answer: Answer
 ) -> None:
-    if dataset.report and dataset.report.skipped:
-        remark(f"{data}: {dataclasses.replace(dataset.report, unknown_labels=0)}")
     if answer.only_new and not dataset.Y.nnz:
         remark(f"{data}: no instance has a label of the model, so --only-new left nothing out")
     n, n_labels = written.n_instances, written.n_labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from multitudes.cli.streams import remark
 
 if TYPE_CHECKING:
-    from multitudes.cli.predict import Answer, Texts
+    from multitudes.cli.answers import Answer, Texts
     from multitudes.tagger import Tag, Tagger
 
 SHOWN = 60  # characters of a text in remarks
@@ -32,7 +33,12 @@ def tag_texts(tagger: Tagger, given: Texts, answer: Answer, *, quiet: bool, json
         threshold=answer.threshold,
         among=answer.among(tagger, quiet=quiet),
     )
-    unknown = _unknown(tagger, texts)
+    nothing_known = set(tagger.unreadable(texts))
+    unknown = [row in nothing_known for row in range(len(texts))]
+    if given.html is not None:
+        _write_page(given.html, tagger, texts, tagged, quiet=quiet)
+        if not json:
+            return
     if json:
         rows = zip(texts, tagged, unknown, strict=True)
         show_json([_plain(tagger, *row, explain=given.explain) for row in rows])
@@ -41,21 +47,23 @@ def tag_texts(tagger: Tagger, given: Texts, answer: Answer, *, quiet: bool, json
         if number:
             typer.echo()
         if len(texts) > 1:
-            typer.secho(text, bold=True)
+            typer.secho(text.strip() or "(empty)", bold=True)
         if unknown[number] and not quiet:
             remark(_sentence(text))
-        _show_labels(tags, answer.score)
+        _show_labels(tags, answer.score, tagger.titles_)
         if given.explain:
             _show_reasons(tagger, text, tags)
 
 
-def _unknown(tagger: Tagger, texts: list[str]) -> list[bool]:
-    """Return for each text whether the model knows no word of it."""
-    from multitudes.tagger.prediction import says_nothing
+def _write_page(
+    path: Path, tagger: Tagger, texts: list[str], tagged: list[list[Tag]], *, quiet: bool
+) -> None:
+    from multitudes.cli.html_page import write_page
 
-    known = tagger._predictor().transform(tagger._checked_inputs(texts))
-    found: list[bool] = says_nothing(known).tolist()
-    return found
+    title = texts[0] if len(texts) == 1 else f"{len(texts)} texts"
+    write_page(path, tagger, texts, tagged, title=title)
+    if not quiet:
+        remark(f"written to {path}")
 
 
 def _sentence(text: str) -> str:
@@ -65,11 +73,18 @@ def _sentence(text: str) -> str:
     return f"no word of {shown!r} is known to the model: the scores are those of any text"
 
 
-def _show_labels(tags: list[Tag], score: str) -> None:
+def _show_labels(tags: list[Tag], score: str, titles: dict[str, str]) -> None:
     from multitudes.cli.show import console, table
 
-    rows = [[tag.label, f"{tag.score:.3f}"] for tag in tags]
-    console().print(table(["label", score], rows) if rows else "(no labels)")
+    names = ["label", "title"] if titles else ["label"]
+    rows = [
+        [tag.label, titles.get(tag.label, tag.label), f"{tag.score:.3f}"]
+        if titles
+        else [tag.label, f"{tag.score:.3f}"]
+        for tag in tags
+    ]
+    shown = table([*names, score], rows, left=len(names)) if rows else "(no labels)"
+    console().print(shown)
 
 
 def _show_reasons(tagger: Tagger, text: str, tags: list[Tag]) -> None:
@@ -84,7 +99,11 @@ def _plain(
     tagger: Tagger, text: str, tags: list[Tag], unknown: bool, *, explain: bool
 ) -> dict[str, Any]:
     """Return a text and its labels for JSON."""
-    labels: list[dict[str, Any]] = [tag._asdict() for tag in tags]
+    titles = tagger.titles_
+    labels: list[dict[str, Any]] = [
+        tag._asdict() | ({"title": titles.get(tag.label, tag.label)} if titles else {})
+        for tag in tags
+    ]
     if explain:
         for label in labels:
             label["explanation"] = tagger.explain(text, label["label"]).to_dict()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from multitudes.tagger.prediction import Predictor, says_nothing
 from multitudes.tagger.presets import names_of
 from multitudes.tagger.update_report import UpdateReport
 from multitudes.types import AddsLabels, RemovesLabels, Sparse, TakesLabelTexts, Updates
-
-if TYPE_CHECKING:
-    from multitudes.tagger.tagger import Tagger
 
 METHODS: dict[str, type] = {
     "partial_fit": Updates, "add_labels": AddsLabels, "remove_labels": RemovesLabels
@@ -134,8 +131,27 @@ def new_names(dataset: Dataset, known: Sequence[str]) -> list[str]:
     return sorted({dataset.label_name(label) for label in used}.difference(known))
 
 
+class Changeable(Protocol):
+    """What is needed of a `Tagger`, whose module imports this one."""
+
+    model_: Any
+    features_: Any
+    classes_: tuple[str, ...]
+    calibrated_: Any
+
+    def check_fitted(self) -> None:
+        """Raise an error if it has not been fitted."""
+
+    def remove_labels(self, labels: Sequence[str]) -> Any:
+        """Drop labels by name."""
+
+    def _predictor(self) -> Predictor: ...
+
+    def _inputs_of(self, dataset: Dataset) -> Any: ...
+
+
 def update_tagger(
-    tagger: Tagger, dataset: Dataset | None = None, *, remove: Sequence[str] = ()
+    tagger: Changeable, dataset: Dataset | None = None, *, remove: Sequence[str] = ()
 ) -> UpdateReport:
     """Change a fitted tagger: learn from new instances and labels, and forget labels.
 
@@ -174,7 +190,7 @@ def update_tagger(
     )
 
 
-def _learn(tagger: Tagger, dataset: Dataset) -> dict[str, Any]:
+def _learn(tagger: Changeable, dataset: Dataset) -> dict[str, Any]:
     """Learn from a Dataset; return the fields of an `UpdateReport` about it."""
     known, model, predictor = tagger.classes_, tagger.model_, tagger._predictor()
     dataset = with_names(dataset, known)

@@ -109,7 +109,16 @@ def test_inspect_shows_the_encoder_and_its_folder(cli, encoder):
 
 
 def test_validation_by_share_or_file_and_a_checkpoint(cli, train_file, test_file, tmp_path):
-    arguments = ("train", train_file, "-m", "prime-lite", *QUICK, "--set", "training.epochs=2")
+    arguments = (
+        "train",
+        train_file,
+        "-m",
+        "prime-lite",
+        "--force",
+        *QUICK,
+        "--set",
+        "training.epochs=2",
+    )
     checkpoint = ("--checkpoint", tmp_path / "c", "--set", "training.checkpoint_minutes=0")
     result = cli(*arguments, "-o", tmp_path / "m", "--validation", 0.25, *checkpoint)
     assert result.code == 0
