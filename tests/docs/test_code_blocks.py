@@ -180,7 +180,7 @@ def test_commands_in_running_text_have_options_that_exist(page):
         r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
     )
     for command in INLINE.findall(" ".join(text.split())):
-        if "..." not in command:
+        if "..." not in command and "<(" not in command:
             check_options(shlex.split(command))
 
 
