@@ -65,7 +65,7 @@ def trial(source: Path, model: str, features: str | None, *, test: bool, seed: i
 
     def fitted(dataset: Dataset) -> Tagger:
         tagger = Tagger(name, features=features, settings=settings, random_state=seed, n_jobs=2)
-        return tagger.fit_dataset(dataset)
+        return tagger.fit(dataset)
 
     fitted(split(training, test_size=WARM_UP, random_state=0)[1])
     gc.collect()

@@ -76,7 +76,7 @@ ends = 5 * np.arange(shape[0] + 1)
 predicted = sp.csr_matrix((np.ones(chosen.size, np.int8), chosen, ends), shape)
 def one(average):
     if ours:
-        return set_scores(predicted, truth, average=average)
+        return set_scores(predicted, truth, average=average, over="all")
     name = "samples" if average == "example" else average
     return precision_recall_fscore_support(truth, predicted, average=name, zero_division=0)[:3]
 def run():

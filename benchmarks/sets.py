@@ -188,7 +188,7 @@ def scores(sets: Predictions, truth: Sparse) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for average in AVERAGES:
         of: Any = average
-        values = set_scores(sets, truth, average=of)
+        values = set_scores(sets, truth, average=of, over="all")
         found[average] = [100 * value for value in values]
     return found
 

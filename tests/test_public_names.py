@@ -16,7 +16,7 @@ import multitudes
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = (
     "config", "data", "deep", "disentangle", "encoder", "engine", "errors", "estimator",
-    "features", "groups", "labels",
+    "features", "groups", "interchange", "labels",
     "linear", "metrics", "models", "scores", "seq2set", "server", "store", "tagger", "types",
     "validation",
 )  # fmt: skip

@@ -15,19 +15,31 @@ ROOT = Path(__file__).resolve().parents[1]
 # A comment says what a checker must reveal, or that it must report an error there.
 SCRIPT = """\
 import multitudes
-from multitudes import Disentangled, Eagle, LabelTree, OTSeq2Set, Prime, SolverConfig
+from multitudes import Dataset, Disentangled, Eagle, LabelTree, OTSeq2Set, Prime, SolverConfig
 from multitudes import MultitudesError, Predictions, Tagger, TfidfFeatures, XRLinear, evaluate
 from multitudes.groups import DeepMIML
 from multitudes.metrics import precision_at_k
 
 tagger = Tagger("xr-linear", random_state=1).fit(["a text"], [["a label"]])
 reveal_type(tagger)  # Tagger
-reveal_type(tagger.predict(["a text"], top_k=5))  # list[list[Tag]]
+reveal_type(tagger.predict(["a text"], top_k=5))  # TagLists
+reveal_type(tagger.predict(["a text"])[0][0].label)  # str
+reveal_type(tagger.predict_sets(["a text"]).to_lists())  # list[list[str]]
+reveal_type(tagger.evaluate(["a text"], [["a label"]]))  # Report
+reveal_type(tagger.score(["a text"], [["a label"]]))  # float
+reveal_type(tagger.calibrate(["a text"], [["a label"]]))  # Tagger
+reveal_type(tagger.partial_fit(["a text"], [["a label"]]))  # Tagger
+reveal_type(tagger.unreadable([""]))  # list[int]
+data = Dataset.from_lists(["a text"], [["a label"]])
+reveal_type(data)  # Dataset
+reveal_type(Dataset.from_pandas(None, text="text", labels=["a", "b"]))  # Dataset
+reveal_type(Tagger().fit(data, validation=data, checkpoint="folder"))  # Tagger
 reveal_type(Tagger.load("model"))  # Tagger
 model = XRLinear(solver=SolverConfig(cost=2.0), random_state=1)
 found = model.fit([[1.0]], [[1]]).predict([[1.0]], top_k=1)
 reveal_type(found)  # Predictions
 reveal_type(found.top_k)  # int
+reveal_type(found.to_lists(["a label"]))  # list[list[Any]]
 reveal_type(Disentangled(model, overlap=2).predict([[1.0]]))  # Predictions
 reveal_type(evaluate(found, [[1]]))  # Report
 reveal_type(Prime())  # Prime
@@ -39,6 +51,8 @@ Tagger(modle="x")  # error
 XRLinear(seed=1)  # error
 multitudes.Taggr  # error
 tagger.predict("a text", topk=5)  # error
+Tagger().fit(["a text"], [["a label"]], validaton=data)  # error
+Dataset.from_pandas(None, text="text")  # error
 """
 MARKS = {
     number: line.partition("  # ")[2]

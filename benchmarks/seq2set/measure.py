@@ -58,7 +58,7 @@ def metrics(
     seconds = time.perf_counter() - start
     found: dict[str, float] = {"texts_per_second": round(len(texts) / seconds)}
     for average in AVERAGES:
-        scores = set_scores(sets, Y, average=average)
+        scores = set_scores(sets, Y, average=average, over="all")
         for part in ("precision", "recall", "f1"):
             found[f"{average}_{part}"] = round(100 * getattr(scores, part), 2)
     found["mean_size"] = round(float((sets.labels >= 0).sum() / len(texts)), 2)

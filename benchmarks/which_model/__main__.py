@@ -1,8 +1,8 @@
 """Which model for which data? ``python -m benchmarks.which_model --data DIR ...``.
 
 The linear models as ``multitudes train -m NAME`` makes them, word TF-IDF included, on the training
-split of each folder, and their precision on its test split (filter pairs applied, one seed). A model
-that needs more than ``--most`` (instance, label) pairs at once, as one-vs-all does, is left out.
+split of each folder, and their precision on its test split (filter pairs applied, one seed).
+One-vs-all is left out where there are more than ``--most`` (instance, label) pairs.
 
 CPU seconds are what a table can be made of on a busy machine; divide by the cores of an idle one.
 ``python -m benchmarks.which_model.tables`` puts the records into docs/which-model.md.
@@ -41,7 +41,7 @@ def measure(name: str, training: Dataset, test: Dataset, *, n_jobs: int) -> dict
     tagger = Tagger(name.partition(",")[0], settings=MODELS[name], n_jobs=n_jobs)
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
-    tagger.fit_dataset(training)
+    tagger.fit(training)
     result: dict[str, Any] = {
         "seconds": time.perf_counter() - wall,
         "cpu_seconds": time.process_time() - cpu,

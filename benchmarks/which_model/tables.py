@@ -1,7 +1,7 @@
-"""The tables of docs/which-model.md, from stored records: ``python -m benchmarks.which_model.tables``.
+"""The tables of docs/which-model.md: ``python -m benchmarks.which_model.tables`` makes them anew.
 
-A table stands in the page between ``<!-- table: NAME -->`` and ``<!-- end of table -->``; a test holds
-the page to what is made here.
+They come from stored records. A table stands in the page between ``<!-- table: NAME -->`` and
+``<!-- end of table -->``; a test holds the page to what is made here.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def main() -> None:
     """Train, and draw."""
     data = make_catalogue(N_INSTANCES, n_labels=N_LABELS).dataset
     settings = {"branching": 6, "max_leaf_size": 16}
-    tagger = Tagger("xr-linear", settings=settings).fit_dataset(data)
+    tagger = Tagger("xr-linear", settings=settings).fit(data)
     best = tagger.predict([TEXT], top_k=SHOWN)[0]
     steps = [tagger.explain(TEXT, tag.label).steps for tag in best]
     ways = [[step.cluster for step in path] for path in steps]

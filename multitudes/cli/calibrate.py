@@ -73,7 +73,7 @@ def calibrate(
     from multitudes.cli.cards import note
     from multitudes.cli.show import say, show_json
     from multitudes.cli.targets import may_replace
-    from multitudes.data import LabelSpace
+    from multitudes.data.alignment import over_names
     from multitudes.scores.calibrated import CalibrationConfig
     from multitudes.store.folder import check_target
     from multitudes.tagger.card import ModelCard
@@ -88,7 +88,7 @@ def calibrate(
     card = ModelCard.read(model)
     tagger = computing.load(model)
     with progress.shown(not reading.quiet):
-        dataset = reading.dataset(data, labels=LabelSpace(tagger.classes_), split="dev")
+        dataset = over_names(reading.dataset(data, split="dev"), tagger.classes_)
         report = tagger.calibrate(dataset, config=config).calibration_report()
         tagger.save(target)
     notes = [str(report), how_sets_are_made(tagger)]

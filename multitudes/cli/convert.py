@@ -17,6 +17,8 @@ from multitudes.cli.streams import (
     refuse_overwriting,
     remark,
 )
+from multitudes.cli.verb import expanded
+from multitudes.cli.wording import in_flags
 from multitudes.errors import ConfigError
 
 
@@ -67,7 +69,8 @@ def convert(
         return
     if source is None or target is None:
         raise ConfigError("convert needs two files: multitudes convert IN OUT")
-    if import_model_folder(source, target, labels, reading.quiet):
+    about_data = {"--to": to, "--write": write, "--read": reading.read, "--format": reading.format}
+    if import_model_folder(source, target, labels, about_data, quiet=reading.quiet):
         return
     _convert(source, target, to, write or [], reading)
 
@@ -93,7 +96,7 @@ def _convert(
             data.write_dataset(dataset, file, format=to, options=writing)
     if not reading.quiet:
         for sentence in left_behind(dataset, target, format=to, options=writing):
-            remark(sentence)
+            remark(in_flags(sentence, expanded(convert)))
         remark(f"{dataset!r}, written to {target}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -19,8 +20,18 @@ LabelNames: TypeAlias = Annotated[
 ]
 
 
-def import_model_folder(source: Path, target: Path, labels: Path | None, quiet: bool) -> bool:
-    """Save a model of PECOS or omikuji as ours; False if the source is something else."""
+def import_model_folder(
+    source: Path,
+    target: Path,
+    labels: Path | None,
+    about_data: Mapping[str, object],
+    *,
+    quiet: bool,
+) -> bool:
+    """Save a model of PECOS or omikuji as ours; False if the source is something else.
+
+    `about_data` are the options that make sense for data alone.
+    """
     from multitudes.interchange import library_of
 
     if library_of(source) is None:
@@ -30,6 +41,8 @@ def import_model_folder(source: Path, target: Path, labels: Path | None, quiet: 
                 f"{source} is not a model folder of these: leave it out"
             )
         return False
+    for option in [name for name, value in about_data.items() if value]:
+        raise ConfigError(f"{option} is about data, and {source} is a model: leave it out")
     _check_target(target)
     names = None if labels is None else _read_names(labels)
 

@@ -164,15 +164,14 @@ def _tag_data(
     tagger: Tagger, data: Path, target: tuple[Path, str], answer: Answer, reading: TolerantReading
 ) -> None:
     from multitudes import progress
-    from multitudes.data import LabelSpace
+    from multitudes.data.alignment import over_names
     from multitudes.tagger import predict_to
 
     out, format = target
     among = answer.among(tagger, quiet=reading.quiet)
     with progress.shown(not reading.quiet):
-        # Quiet, because labels in the data that the model does not know do not matter here.
-        silent = dataclasses.replace(reading, quiet=True)
-        dataset = silent.dataset(data, labels=LabelSpace(tagger.classes_), split="tst")
+        dataset = reading.dataset(data, split="tst", tagging=True)
+        dataset = over_names(dataset, tagger.classes_)
         with output(out) as file:
             written = predict_to(
                 file,
@@ -191,8 +190,6 @@ def _tag_data(
 def _say_what_was_done(
     data: Path, dataset: Dataset, out: Path, written: Written, answer: Answer
 ) -> None:
-    if dataset.report and dataset.report.skipped:
-        remark(f"{data}: {dataclasses.replace(dataset.report, unknown_labels=0)}")
     if answer.only_new and not dataset.Y.nnz:
         remark(f"{data}: no instance has a label of the model, so --only-new left nothing out")
     n, n_labels = written.n_instances, written.n_labels

@@ -1,4 +1,4 @@
-"""Files of the user: reading with options by name, ``-`` for stdin and stdout."""
+"""Files of the user: reading with options by name, ``-`` for stdin and stdout, pipes."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
 from multitudes.cli import options
+from multitudes.cli.wording import in_flags
 from multitudes.cli.wrapping import terminal_width, wrapped
 from multitudes.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from multitudes.data import Dataset, LabelSpace
+    from multitudes.data import Dataset, LabelSpace, ReadReport
 
 STANDARD = Path("-")
+FILE_SETTINGS = {"group_labels", "instance_groups", "vocabulary"}
 
 
 @dataclass(frozen=True)
@@ -39,19 +41,48 @@ class Reading:
         labels: LabelSpace | None = None,
         split: str = "trn",
         group_labels: Path | None = None,
+        require_labels: bool = False,
+        tagging: bool = False,
     ) -> Dataset:
-        """Read a file, a folder (its part `split`) or stdin; say what was left out."""
+        """Read a file, a folder (its part `split`), a pipe or stdin; say what was read.
+
+        Parameters
+        ----------
+        path : Path
+        labels : LabelSpace, optional
+            The label space to read over.
+        split : str
+            The part of a folder.
+        group_labels : Path, optional
+            The labels of groups.
+        require_labels : bool
+            Whether data without labels is an error, which says how to name them.
+        tagging : bool
+            Whether labels of the data do not matter, so that unknown ones are not worth a word.
+        """
         from multitudes import data
 
-        settings: dict[str, Any] = {"split": split, "on_error": self.on_error, **self.settings()}
+        given = {"split": split, "on_error": self.on_error, "require_labels": require_labels}
+        settings: dict[str, Any] = given | self.settings()
         if group_labels is not None:
             settings["group_labels"] = str(group_labels)
-        chosen = data.ReadOptions.from_dict(settings)
-        with local_path(path) as file:
+        with local_path(path) as file, _local_files(settings) as named:
+            chosen = data.ReadOptions.from_dict(named)
             dataset = data.read_dataset(file, format=self.format, labels=labels, options=chosen)
-        if dataset.report and not self.quiet:
-            remark(f"{path}: {dataset.report}")
+        self._tell(path, dataset.report, tagging=tagging)
         return dataset
+
+    def _tell(self, path: Path, report: ReadReport | None, *, tagging: bool) -> None:
+        """Say at once what was read as what, and what was left out."""
+        if report is None or self.quiet:
+            return
+        name = "stdin" if path == STANDARD else str(path)
+        if report.taken:
+            remark(f"{name} ({report.format}): {report.taken}")
+        if tagging:
+            report = replace(report, unknown_labels=0)
+        if report:
+            remark(in_flags(f"{name}: {report}"))
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of reading that were given."""
@@ -69,20 +100,44 @@ class TolerantReading(Reading):
 
 @contextmanager
 def local_path(path: Path) -> Iterator[Path]:
-    """Yield the path itself; for ``-``, a temporary file with all of stdin."""
-    if path != STANDARD:
+    """Yield the path itself; for ``-`` and for pipes, a temporary file with all that they hold.
+
+    The shell's ``<(zcat data.gz)`` is a pipe, which can be read only once and only forwards.
+    """
+    if path != STANDARD and not _is_pipe(path):
         yield path
         return
-    if sys.stdin.isatty():
+    if path == STANDARD and sys.stdin.isatty():
         remark("reading from the terminal; end with Ctrl-D")
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "stdin"
         with copy.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+            if path == STANDARD:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            else:
+                with path.open("rb") as pipe:
+                    shutil.copyfileobj(pipe, file)
         try:
             yield copy
         except DataError as error:
-            raise DataError(str(error).replace(str(copy), "stdin")) from error
+            name = "stdin" if path == STANDARD else str(path)
+            raise DataError(str(error).replace(str(copy), name)) from error
+
+
+def _is_pipe(path: Path) -> bool:
+    """Return whether a path is neither a file nor a folder but can be read: a pipe, a device."""
+    return path.exists() and not (path.is_file() or path.is_dir())
+
+
+@contextmanager
+def _local_files(settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the settings with pipes among the files that they name replaced by files."""
+    with ExitStack() as stack:
+        local = dict(settings)
+        for name in FILE_SETTINGS & settings.keys():
+            if isinstance(settings[name], str):
+                local[name] = str(stack.enter_context(local_path(Path(settings[name]))))
+        yield local
 
 
 def refuse_overwriting(source: Path, target: Path) -> None:

@@ -26,7 +26,7 @@ def may_replace(folder: Path, *, force: bool) -> None:
     if force or not (folder / MANIFEST).is_file():
         return
     there = f"{folder} holds a model already: {described(folder)}"
-    if sys.stdin.isatty() and sys.stderr.isatty():
+    if _can_ask():
         if typer.confirm(f"{there}. Replace it?", default=False, err=True):
             return
         raise ConfigError(f"{folder} was left as it is")
@@ -34,6 +34,11 @@ def may_replace(folder: Path, *, force: bool) -> None:
         f"{there}: add --force to replace it, choose another -o, or teach it the new data with "
         f"multitudes update {folder} DATA"
     )
+
+
+def _can_ask() -> bool:
+    """Return whether somebody sees the question and can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def described(folder: Path) -> str:

@@ -224,8 +224,10 @@ def _saved(
     from multitudes.tagger.refitting import refit
     from multitudes.tagger.training import clear_checkpoint
 
-    from_groups, checkpoint = training.groups is not None, training.checkpoint
-    whole = reading.dataset(data, group_labels=training.groups)
+    whole = reading.dataset(data, group_labels=training.groups, require_labels=True)
+    grouped = whole.group_labels is not None and not whole.Y.nnz
+    from_groups = training.groups is not None or grouped
+    checkpoint = training.checkpoint
     dataset, held_out = hold_out(
         whole, training.validation, tagger.random_state, reading, from_groups=from_groups
     )

@@ -50,7 +50,9 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from None
         except MultitudesError as error:
-            _fail(f"error: {error}", error.exit_code)
+            from multitudes.cli.wording import in_flags
+
+            _fail(f"error: {in_flags(str(error), verb)}", error.exit_code)
         except MemoryError as error:
             _fail(f"error: out of memory: {error}", ResourceError.exit_code)
         except Exception as error:  # noqa: BLE001  a bug of ours must not look like a crash

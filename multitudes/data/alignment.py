@@ -126,6 +126,14 @@ def with_names(dataset: Dataset, names: Sequence[str]) -> Dataset:
     return dataclasses.replace(dataset, label_names=own)
 
 
+def over_names(dataset: Dataset, names: Sequence[str]) -> Dataset:
+    """Return a Dataset over the labels of a model; others are dropped and counted in its report.
+
+    For ids see `with_names`.
+    """
+    return relabel(with_names(dataset, names), LabelSpace(names))
+
+
 def _common_space(train: Dataset | None, truth: Dataset, predicted: Sequence[str]) -> LabelSpace:
     names = dict.fromkeys(LabelSpace.of(train).names) if train is not None else {}
     names |= dict.fromkeys(LabelSpace.of(truth).names)

@@ -94,7 +94,7 @@ def find_split(folder: Path, split: str, suffixes: Collection[str]) -> Path:
     present = ", ".join(usual_splits(folder, suffixes)) or "none"
     raise DataError(
         f"{folder} has no file for the split {split!r} (it has: {present}); expected e.g. "
-        f"{wanted}.jsonl: set split, or name the file itself"
+        f"{wanted}.jsonl: name the file itself, or choose with split='tst' or the like"
     )
 
 

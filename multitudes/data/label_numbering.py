@@ -85,7 +85,7 @@ class LabelNumbering:
         if isinstance(label, str) and not (label.isascii() and label.isdigit()):
             return (
                 f"a label is not an id (got {excerpt(label)}); "
-                "expected a whole number, as label_kind is 'ids'"
+                "expected a whole number, because of label_kind='ids'"
             )
         return self._problem_of_id(int(label))
 

@@ -96,10 +96,10 @@ def relabel(dataset: Dataset, space: LabelSpace, *, unknown_labels: str = "drop"
         pairs = pairs[pairs[:, 1] >= 0]
     return dataclasses.replace(
         dataset,
-        Y=_move_columns(dataset.Y, target, len(space)),
+        Y=move_columns(dataset.Y, target, len(space)),
         group_labels=None
         if dataset.group_labels is None
-        else _move_columns(dataset.group_labels, target, len(space)),
+        else move_columns(dataset.group_labels, target, len(space)),
         label_names=space.names,
         label_texts=space.texts,
         label_titles=space.titles,
@@ -123,7 +123,7 @@ def _with_unknown(dataset: Dataset, target: IntArray, unknown_labels: str) -> Re
             f"{names[0]!r}): add them to it, or drop them with unknown_labels='drop'"
         )
     count = int(used[lost].sum())
-    report = dataset.report or ReadReport()
+    report = ReadReport() if dataset.report is None else dataset.report
     return dataclasses.replace(
         report,
         unknown_labels=report.unknown_labels + count,
@@ -131,7 +131,8 @@ def _with_unknown(dataset: Dataset, target: IntArray, unknown_labels: str) -> Re
     )
 
 
-def _move_columns(matrix: Sparse, target: IntArray, n_columns: int) -> Sparse:
+def move_columns(matrix: Sparse, target: IntArray, n_columns: int) -> Sparse:
+    """Return a matrix whose column j is moved to ``target[j]``, or dropped if that is negative."""
     entries = matrix.tocoo()
     columns = target[entries.coords[1]]
     kept = columns >= 0

@@ -22,9 +22,10 @@ from multitudes.data.formats.json_lines import JSON_LINES
 from multitudes.data.formats.lf import LF
 from multitudes.data.formats.plain_lines import LINES
 from multitudes.data.groups.folders import within_grouped_folder
-from multitudes.data.label_space import LabelSpace
+from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.options import DEFAULT_READ, ReadOptions
 from multitudes.data.report import ReadReport
+from multitudes.data.vocabularies import named_by, read_vocabulary
 from multitudes.errors import DataError
 
 _PEEK_BYTES = 1 << 16
@@ -73,9 +74,25 @@ def read_dataset(
         known = find_format(format)
     known.check_instance_groups(options.instance_groups)
     space = LabelSpace.of(labels) if isinstance(labels, Dataset) else labels
-    dataset = known.read(path, options, labels=space)
-    report = dataset.report or ReadReport()
+    if options.vocabulary is None:
+        dataset = known.read(path, options, labels=space)
+    else:
+        dataset = _read_named(known, path, options, space)
+    report = ReadReport() if dataset.report is None else dataset.report
     return dataclasses.replace(dataset, report=dataclasses.replace(report, format=known.name))
+
+
+def _read_named(
+    format: Format, path: Path, options: ReadOptions, space: LabelSpace | None
+) -> Dataset:
+    """Read data whose labels are named by a vocabulary, then move it to the label space."""
+    assert options.vocabulary is not None
+    vocabulary = read_vocabulary(options.vocabulary, language=options.language)
+    dataset = format.read(path, options, labels=None)
+    dataset = named_by(dataset, vocabulary, Path(options.vocabulary).name)
+    if space is None:
+        return dataset
+    return relabel(dataset, space, unknown_labels=options.unknown_labels)
 
 
 def detect(path: Path, split: str) -> tuple[Format, Path]:

@@ -146,6 +146,8 @@ class Records:
     def dataset(self, options: ReadOptions) -> Dataset:
         """Return the Dataset, after the last record."""
         self._check(options)
+        if self.groups.labels is not None:
+            self.taken = self.taken.replace("labels: none", "labels: those of groups")
         n_labels, space = self.numbering.result()
         grouped = bool(self.groups.index)
         labels_of_groups = self.groups.labels

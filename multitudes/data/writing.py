@@ -68,9 +68,11 @@ def left_behind(
     sentences = [] if known.loses is None else known.loses(dataset, options)
     loses_groups = not known.holds_groups and options.instance_groups is None
     if dataset.groups is not None and loses_groups:
-        sentences.append("the groups of instances are not written: set instance_groups to a file")
+        sentences.append(
+            "the groups of instances are not written: name a file with instance_groups"
+        )
     if dataset.group_labels is not None and options.group_labels is None:
-        sentences.append("the labels of groups are not written: set group_labels to a file")
+        sentences.append("the labels of groups are not written: name a file with group_labels")
     return [f"{path}: {sentence}" for sentence in sentences]
 
 
@@ -83,8 +85,8 @@ def _format_of(path: Path, dataset: Dataset) -> Format:
         formats = list_formats()
         suffixes = ", ".join(suffix for format in formats for suffix in format.suffixes)
         raise DataError(
-            f"cannot tell a format from the suffix {suffix!r} of {path}; expected one of "
-            f"{suffixes}, or a folder: or name one of {', '.join(f.name for f in formats)}, e.g. "
-            "format='csv' (--format csv)"
+            f"cannot write {path}: no format is known from the suffix {suffix!r}; expected one of "
+            f"{suffixes}, or a folder: or name one of {', '.join(f.name for f in formats)}, as in "
+            "format='csv'"
         )
     return format

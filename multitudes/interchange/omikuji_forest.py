@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from multitudes.interchange.levels import NEVER
-from multitudes.kernels.scores import keep_best_of_leaves
+from multitudes.kernels.lanes import LANES
+from multitudes.kernels.search.beam_search import SearchArrays, search_block
+from multitudes.kernels.search.leaf_lists import list_leaves
+from multitudes.kernels.threads import ThreadBuffers, ThreadTeam, resolve_threads
 from multitudes.linear import Parabel, XRLinear
+from multitudes.linear.scoring import scoring
+from multitudes.linear.search_index import SearchIndex, own_numbers
 from multitudes.scores.ensemble import average
 from multitudes.store import State
-from multitudes.types import Predictions
-from multitudes.validation import checked_count
+from multitudes.types import FloatArray, LabelArray, Predictions
+from multitudes.validation import checked_count, checked_label_ids
 
 KIND = "omikuji-forest"
-# Labels that all trees list at a time, over all instances of a block.
-ROOM = 1 << 22
+BLOCK = 4096  # instances that a thread predicts at a time
 
 
 class OmikujiForest(Parabel):
@@ -35,6 +40,8 @@ class OmikujiForest(Parabel):
     ----------
     https://github.com/tomtung/omikuji
     """
+
+    _searches: list[LeafSearch]
 
     @classmethod
     def of_trees(cls, trees: Sequence[XRLinear]) -> Self:
@@ -56,15 +63,25 @@ class OmikujiForest(Parabel):
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
         X = self.known_features(X)
-        if labels is None and not all(_known(tree).all() for tree in self.trees_):
-            known = [tree.tree_.slot_labels[_known(tree)] for tree in self.trees_]
-            labels = np.unique(np.concatenate(known))
-        longest = max(_longest_list(tree, width) for tree in self.trees_)
-        size = max(1, ROOM // (longest * len(self.trees_)))
-        blocks = [
-            self._predict_block(X[start : start + size], top_k, width, labels)
-            for start in range(0, X.shape[0], size) or (0,)
-        ]
+        wanted = None if labels is None else checked_label_ids(labels, self.n_labels_)
+        indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
+        masks = [search.mask(wanted) for search in self._searches]
+
+        def block(bounds: tuple[int, int]) -> Predictions:
+            found = [
+                search.listed((indptr, indices, X.data), bounds, mask, beam_width=width)
+                for search, mask in zip(self._searches, masks, strict=True)
+            ]
+            return average(found, top_k=top_k)
+
+        n, n_jobs = X.shape[0], resolve_threads(self.n_jobs)
+        size = n if n <= LANES else min(BLOCK, -(-n // n_jobs))
+        bounds = [(i, min(n, i + size)) for i in range(0, n, max(size, 1))] or [(0, 0)]
+        if len(bounds) == 1:
+            blocks = [block(bounds[0])]
+        else:
+            with ThreadTeam(n_jobs) as team:
+                blocks = team.map(block, bounds)
         found = Predictions(
             np.vstack([block.labels for block in blocks]),
             np.vstack([block.scores for block in blocks]),
@@ -76,27 +93,82 @@ class OmikujiForest(Parabel):
         """Return the settings, and the trees as parts."""
         return replace(super().to_state(), kind=KIND)
 
-    def _predict_block(
-        self, X: Any, top_k: int, beam_width: int, labels: npt.ArrayLike | None
+    def _set_learned(self, trees: list[XRLinear]) -> None:
+        super()._set_learned(trees)
+        self._searches = [LeafSearch(tree) for tree in trees]
+
+
+class LeafSearch:
+    """Finds the leaves of a tree that a beam reaches, and lists the best labels of each.
+
+    Parameters
+    ----------
+    model : fitted XRLinear
+    """
+
+    def __init__(self, model: XRLinear) -> None:
+        self.tree, self.scoring = model.tree_, scoring(model.score_function)
+        self.index = SearchIndex(model.tree_, model.levels_, model.n_features_in_)
+        self._buffers = ThreadBuffers()
+
+    @cached_property
+    def known(self) -> LabelArray:
+        """Labels that the tree was trained on; the others are never reached."""
+        bias = self.index.levels[-1].bias
+        return np.sort(self.tree.slot_labels[bias > NEVER])
+
+    @cached_property
+    def known_mask(self) -> npt.NDArray[np.int32]:
+        """The `block_mask` of the known labels."""
+        return self.index.allow(self.known)
+
+    @cached_property
+    def leaf_numbers(self) -> LabelArray:
+        """The number of each leaf."""
+        return own_numbers(self.tree.n_leaves)
+
+    def mask(self, labels: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int32]:
+        """Return the `block_mask` of the known labels among those wanted."""
+        if labels is None:
+            return self.known_mask
+        return self.index.allow(np.intersect1d(labels, self.known))
+
+    def listed(
+        self,
+        X: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]],
+        bounds: tuple[int, int],
+        mask: npt.NDArray[np.int32],
+        *,
+        beam_width: int,
     ) -> Predictions:
-        found = []
-        for tree in self.trees_:
-            listed = tree.predict(
-                X, top_k=_longest_list(tree, beam_width), beam_width=beam_width, labels=labels
+        """Return the best `beam_width` labels of each of as many leaves, for some rows of X."""
+        start, n = bounds[0], bounds[1] - bounds[0]
+        arrays = self.index.arrays._replace(block_mask=mask)
+        width = min(beam_width, self.tree.n_leaves)
+        leaf, leaf_score = self._leaves(X, start, n, arrays, width)
+        n_kept = min(beam_width, int(np.diff(self.tree.offsets[-1]).max()))
+        labels = np.empty((n, width, n_kept), np.int32)
+        scores = np.empty((n, width, n_kept), np.float32)
+        list_leaves(
+            *X, start, arrays, self.scoring.kind, self.scoring.power, leaf, leaf_score,
+            labels, scores,
+        )  # fmt: skip
+        shape = (n, width * n_kept)
+        finished = self.scoring.finish(scores).reshape(shape)
+        return Predictions(labels.reshape(shape), finished, self.tree.n_labels)
+
+    def _leaves(
+        self, X: Any, start: int, n: int, arrays: SearchArrays, width: int
+    ) -> tuple[LabelArray, FloatArray]:
+        """Return the leaves that each instance reaches, and the logarithms of their scores."""
+        leaf, score = np.zeros((n, width), np.int32), np.zeros((n, width), np.float32)
+        if self.tree.depth > 1:
+            above = arrays._replace(
+                level_start=arrays.level_start[:-1], slot_labels=self.leaf_numbers
             )
-            leaf = tree.tree_.leaf_of_label().astype(np.int32)
-            counts = np.zeros(tree.tree_.n_leaves, np.int32)
-            keep_best_of_leaves(listed.labels, leaf, beam_width, counts)
-            found.append(listed)
-        return average(found, top_k=top_k)
-
-
-def _known(tree: XRLinear) -> npt.NDArray[np.bool_]:
-    """Return which slots hold labels that the tree was trained on, the others are never reached."""
-    return np.asarray(tree.levels_[-1].bias > NEVER)
-
-
-def _longest_list(tree: XRLinear, beam_width: int) -> int:
-    """Return how many labels the leaves of a beam can hold at most."""
-    sizes = np.sort(np.bincount(tree.tree_.parents(tree.tree_.depth - 1)[_known(tree)]))
-    return max(1, int(sizes[-beam_width:].sum()))
+            row_of = self._buffers.get(
+                "row_of", lambda: np.full(self.index.n_features, -1, np.int32)
+            )
+            kind, power = self.scoring.kind, self.scoring.power
+            search_block(*X, start, above, width, kind, power, row_of, leaf, score)
+        return leaf, score

@@ -142,7 +142,9 @@ def _lines(path: Path) -> list[str]:
         lines = read_bytes(path).decode().split("\n")
     except UnicodeDecodeError as error:
         raise StoreError(f"{path} is not valid UTF-8 ({error}): {COPY_AGAIN}") from error
-    return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
+    if lines.pop():
+        raise StoreError(f"{path} was cut short, its last line has no end: {COPY_AGAIN}")
+    return lines or [""]
 
 
 def _count(line: str) -> Any:

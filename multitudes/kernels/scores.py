@@ -45,24 +45,6 @@ def average_lists(
 
 
 @njit(nogil=True, cache=True)
-def keep_best_of_leaves(
-    labels: Ints,  # IN, OUT (n, width): best first; -1 where there is none
-    leaf: Ints,  # IN (n_labels,): the leaf of each label
-    n_kept: int,  # IN
-    counts: Ints,  # TMP (n_leaves,): all 0, and 0 again afterwards
-) -> None:
-    """Drop the labels of an instance, by -1, beyond the first `n_kept` of the same leaf."""
-    for i in range(labels.shape[0]):
-        for j in range(labels.shape[1]):
-            label = labels[i, j]
-            if label >= 0:
-                counts[leaf[label]] += 1
-                if counts[leaf[label]] > n_kept:
-                    labels[i, j] = -1
-        counts[:] = 0
-
-
-@njit(nogil=True, cache=True)
 def best_sizes(
     probabilities: Doubles,  # IN (n, width): falling in a row; 0 where there is no label
     inverse: Doubles,  # IN (2 * width + 1,): at a >= 1, E[1 / (a + number of unlisted labels)]

@@ -83,10 +83,8 @@ def macro_values(
     matches: Matches, ks: tuple[int, ...], *, over: Over = "occurring"
 ) -> dict[str, float]:
     """Every metric of this file for every k; see `macro_precision_at_k`."""
-    if over not in get_args(Over):
-        raise ConfigError(f"over must be one of {list(get_args(Over))}, got {over!r}")
     counts = label_counts(matches, ks)
-    n_averaged = [_n_averaged(of, over) for of in counts]
+    n_averaged = [np.count_nonzero(averaged(of, over)) for of in counts]
     found = [of.found() for of in counts]  # every other label counts 0, and they are most
     values: dict[str, float] = {}
     for name, per_label in (
@@ -99,10 +97,13 @@ def macro_values(
     return values | {f"coverage@{k}": of.coverage() for k, of in zip(ks, counts, strict=True)}
 
 
-def _n_averaged(counts: LabelCounts, over: Over) -> int:
+def averaged(counts: LabelCounts, over: Over) -> npt.NDArray[np.bool_]:
+    """Whether each label takes part in a mean; see `macro_precision_at_k`."""
+    if over not in get_args(Over):
+        raise ConfigError(f"over must be one of {list(get_args(Over))}, got {over!r}")
     if over == "all":
-        return len(counts.true)
-    return int(np.count_nonzero(counts.true if over == "true" else counts.occurring()))
+        return np.ones(len(counts.true), np.bool_)
+    return counts.true > 0 if over == "true" else counts.occurring()
 
 
 def macro_precision_at_k(

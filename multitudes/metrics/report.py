@@ -90,8 +90,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         header, *rows = self.rows()
-        size = f"{self.n_instances:,} instances, {self.n_labels:,} labels; in percent"
-        lines = [views.paragraph(views.muted(note)) for note in (size, *self.notes)]
+        lines = [views.paragraph(views.muted(remark)) for remark in self.remarks()]
         return "".join([views.table(header, rows), *lines])
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,7 +147,7 @@ def evaluate(
     if frequency_bins is not None:
         terms |= frequency_terms(matches, ks, frequency_bins)
     notes = _notes(longest(predictions, matches), ks, matches)
-    n_labels = len(np.unique(matches.truth.indices))
+    n_labels = int(np.count_nonzero(np.bincount(matches.truth.indices)))
     return _report(terms, macro_values(matches, ks), n_labels, resampling, notes)
 
 

@@ -21,7 +21,7 @@ from multitudes.metrics.inputs import (
     ranked_labels,
     truth_matrix,
 )
-from multitudes.metrics.macro import LabelCounts
+from multitudes.metrics.macro import LabelCounts, Over, averaged
 from multitudes.metrics.matches import Values, find_matches
 from multitudes.metrics.names import by_id
 from multitudes.metrics.terms import Term, ratio, total
@@ -62,6 +62,7 @@ def set_scores(
     *,
     average: Average = "micro",
     zero_division: float = 0.0,
+    over: Over = "occurring",
 ) -> SetScores:
     """Precision, recall and F1 of predicted label sets.
 
@@ -71,11 +72,14 @@ def set_scores(
         Every label of a row is predicted; of a matrix, every value other than 0.
     truth : 0/1 matrix (n_instances, n_labels), sparse or dense, or lists of labels
     average : "micro", "macro", "weighted" or "example"
-        Over all (instance, label) pairs; over the labels that occur in the truth or in the
-        predictions; over labels weighted by how often each is true; over instances.
+        Over all (instance, label) pairs; over labels; over labels weighted by how often each is
+        true; over instances.
     zero_division : float
         What a label or instance counts whose denominator is 0, e.g. the recall of an instance
         without true labels.
+    over : "occurring", "true" or "all"
+        The labels of a macro average: those that occur in the truth or in the predictions, those
+        that occur in the truth, or the whole label space.
     """
     if average not in get_args(Average):
         raise ConfigError(f"average must be one of {list(get_args(Average))}, got {average!r}")
@@ -87,7 +91,7 @@ def set_scores(
             for name, term in terms.items()
         }
     else:
-        values = set_label_values(matches, zero_division=zero_division)
+        values = set_label_values(matches, zero_division=zero_division, over=over)
     return SetScores(*(values[f"{average}-{name}"] for name in ("P", "R", "F1")))
 
 
@@ -134,11 +138,13 @@ def set_terms(matches: SetMatches, *, zero_division: float = 0.0) -> dict[str, T
     }
 
 
-def set_label_values(matches: SetMatches, *, zero_division: float = 0.0) -> dict[str, float]:
+def set_label_values(
+    matches: SetMatches, *, zero_division: float = 0.0, over: Over = "occurring"
+) -> dict[str, float]:
     """Return the macro and weighted metrics, which are means over labels."""
     counts = matches.per_label
     values: dict[str, float] = {}
-    for average, weights in (("macro", counts.occurring()), ("weighted", counts.true)):
+    for average, weights in (("macro", averaged(counts, over)), ("weighted", counts.true)):
         for name, per_label in (
             ("P", counts.precision(empty=zero_division)),
             ("R", counts.recall(empty=zero_division)),

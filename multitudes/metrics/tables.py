@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 WIDTH = 70  # columns that a table may take: half a screen, a mail, a notebook
-GAP = 3  # columns between two cells, at most: the command line's tables have that many
+GAP = 2  # blanks between two cells
 
 
 def grid(cells: Mapping[str, str]) -> list[list[str]]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError
-from multitudes.features import ConcatFeatures, HashingFeatures, PassThrough, TfidfFeatures
 from multitudes.tagger.presets import names_of
 from multitudes.types import Explains, KeepsInstances
 
@@ -20,18 +19,6 @@ TEXT_LENGTH = 120
 """Characters of a typical text that are kept."""
 
 WITHOUT_WORDS = "the text has no words: it gets what every such text gets"
-
-
-def has_words(text: str) -> bool:
-    """Return whether there is a letter or digit in a text."""
-    return any(map(str.isalnum, text))
-
-
-def are_words(features: Any) -> bool:
-    """Return whether features are counts, which an unknown text has none of; None has none."""
-    if isinstance(features, ConcatFeatures):
-        return all(map(are_words, features.blocks_))
-    return isinstance(features, (TfidfFeatures, HashingFeatures, PassThrough))
 
 
 def texts_to_show(model: Any, texts: Sequence[str] | None) -> dict[int, str]:

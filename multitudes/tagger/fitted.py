@@ -19,13 +19,11 @@ from multitudes.tagger import inputs
 from multitudes.tagger.evaluation import evaluate_dataset
 from multitudes.tagger.explanations import (
     WITHOUT_WORDS,
-    are_words,
     checked_explaining,
     checked_overlapping,
-    has_words,
 )
 from multitudes.tagger.group_report import GroupReport
-from multitudes.tagger.prediction import BATCH, Kind, Predictor, count
+from multitudes.tagger.prediction import BATCH, Kind, Predictor, count, says_nothing
 from multitudes.tagger.summary import tagger_view
 from multitudes.tagger.tags import TagLists, named_tags
 from multitudes.types import Predictions
@@ -46,6 +44,7 @@ class FittedTagger(Estimator):
     features_: Any
     takes_texts_: bool
     classes_: tuple[str, ...]
+    titles_: dict[str, str]
     feature_names_: Sequence[str] | None
     choice_: str
     examples_: dict[int, str]
@@ -119,6 +118,7 @@ class FittedTagger(Estimator):
         known_labels: bool = False,
         train: Dataset | None = None,
         sets: bool = False,
+        skip_empty: bool = False,
     ) -> Report:
         """Return all metrics on labeled texts that `fit` has not seen.
 
@@ -135,11 +135,19 @@ class FittedTagger(Estimator):
             The training data: adds propensity-scored metrics, and metrics by label frequency.
         sets : bool
             Measure the label sets of `predict_sets`, in place of the best k.
+        skip_empty : bool
+            Leave out texts without labels; by default they count.
         """
         self.check_fitted()
         dataset = self._labeled(texts, labels)
         return evaluate_dataset(
-            self, dataset, ks=ks, known_labels=known_labels, train=train, sets=sets
+            self,
+            dataset,
+            ks=ks,
+            known_labels=known_labels,
+            train=train,
+            sets=sets,
+            skip_empty=skip_empty,
         )
 
     def calibration_report(self) -> CalibrationReport:
@@ -170,7 +178,7 @@ class FittedTagger(Estimator):
         explanation: Explanation | PrototypeExplanation
         if self.features_ is None:
             found = model.explain(given[0], label_id)
-            if not has_words(given[0]):
+            if says_nothing(given)[0]:
                 found = dataclasses.replace(found, note=WITHOUT_WORDS)
             explanation = found.named(label, self.examples_)
         else:
@@ -207,18 +215,17 @@ class FittedTagger(Estimator):
             Or X, for a tagger fitted on features.
         """
         predictor, given = self._predictor(), self._checked_inputs(texts)
-        if not are_words(self.features_):
-            return [row for row, text in enumerate(given) if not has_words(text)]
         rows: list[int] = []
         for start in range(0, count(given), BATCH):
-            X = predictor.transform(given[start : start + BATCH])
-            rows += (start + np.flatnonzero(np.diff(X.indptr) == 0)).tolist()
+            block = given[start : start + BATCH]
+            empty = says_nothing(block) | says_nothing(predictor.transform(block))
+            rows += (start + np.flatnonzero(empty)).tolist()
         return rows
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Return what notebooks show, a summary once it is fitted; before, scikit-learn's view."""
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if self.__sklearn_is_fitted__():
+        if "text/html" in shown and self.__sklearn_is_fitted__():
             shown["text/html"] = tagger_view(self)
         return shown
 

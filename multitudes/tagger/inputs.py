@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.data import Dataset
+from multitudes.data.alignment import over_names, with_names
 from multitudes.data.label_lists import check_as_many, checked_row, labels_and_names, text_list
 from multitudes.data.records import Ragged
 from multitudes.errors import DataError
@@ -69,8 +70,8 @@ def labeled_for(texts: Any, labels: Any, names: Sequence[str], *, takes_texts: b
     dataset = labeled(texts, labels, takes_texts=takes_texts)
     if dataset.label_names is not None:
         return dataset
-    if isinstance(texts, Dataset) and dataset.n_labels < len(names):
-        return relabel(dataset, LabelSpace(names))  # ids of a file: it has not seen the last ones
+    if isinstance(texts, Dataset):
+        return with_names(dataset, names)  # ids of a file, which has not seen the same labels
     if dataset.n_labels != len(names):
         raise DataError(
             f"labels have {dataset.n_labels:,} columns without names, but the tagger has "
@@ -116,7 +117,7 @@ def known_labels(dataset: Dataset, names: Sequence[str]) -> Dataset:
     """Return data to calibrate on, over the tagger's labels; refuse data without any of them."""
     if not len(dataset):
         raise DataError("there are no instances to calibrate on")
-    known = relabel(dataset, LabelSpace(tuple(names)))
+    known = over_names(dataset, names)
     if not known.Y.nnz:
         some = ", ".join(map(repr, names[:3]))
         raise DataError(
@@ -133,6 +134,12 @@ def label_id(label: str, names: Sequence[str]) -> int:
         hint = f"did you mean {near[0]!r}?" if near else "classes_ lists them"
         raise DataError(f"there is no label {label!r} among {len(names):,}: {hint}")
     return names.index(label)
+
+
+def label_titles(dataset: Dataset) -> dict[str, str]:
+    """Return what people call each label, by its name, of those that are called something else."""
+    pairs = zip(dataset.label_names or (), dataset.label_titles or (), strict=False)
+    return {name: title for name, title in pairs if title != name}
 
 
 def texts_of_labels(dataset: Dataset, *, needed: bool = True) -> tuple[str, ...] | None:

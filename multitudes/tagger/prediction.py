@@ -127,12 +127,13 @@ class Predictor:
     def _candidates(self, X: Any, kind: Kind, top_k: int, labels: IntArray | None) -> Predictions:
         """Return what `_as_kind` starts from: the best labels, or the sets a model generates."""
         model, method = self.model, "predict_sets" if self._generates(kind) else "predict"
+        restricts = isinstance(model, RestrictsLabels)
         with named_failures(model, method):
             if method == "predict_sets":
                 found = model.predict_sets(X)
             elif labels is None:
                 found = model.predict(X, top_k=top_k)
-            elif isinstance(model, RestrictsLabels):
+            elif restricts:
                 found = model.predict(X, top_k=top_k, labels=labels)
             else:
                 found = best_among(model, X, labels, top_k=top_k, n_labels=self.n_labels)
@@ -227,7 +228,9 @@ def says_nothing(X: Any) -> npt.NDArray[np.bool_]:
     to models that read texts themselves, which know parts of any word.
     """
     if sp.issparse(X):
-        return np.asarray(np.diff(sp.csr_array(X).indptr) == 0, np.bool_)
+        rows: Any = X
+        rows = rows.tocsr()
+        return np.asarray(np.diff(rows.indptr) == 0, np.bool_)
     if hasattr(X, "shape"):
         return np.asarray(~np.asarray(X).any(axis=1), np.bool_)
     return np.array([not any(letter.isalnum() for letter in text) for text in X], np.bool_)

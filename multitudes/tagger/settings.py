@@ -19,7 +19,7 @@ from multitudes.errors import ConfigError, suggestion
 
 FEATURES_PREFIX = "features."
 # They have options of their own, and mean the same for every model.
-COMMON = {"random_state": "--seed", "n_jobs": "--threads", "verbose": "--quiet for none"}
+COMMON = frozenset({"random_state", "n_jobs", "verbose"})
 
 
 def dotted(name: str) -> str:
@@ -131,8 +131,8 @@ def check_names(names: Iterable[str], known: Iterable[str]) -> None:
         common = name.rpartition(".")[2]
         if name not in known and common in COMMON:
             raise ConfigError(
-                f"there is no setting {name!r}: {common} is one for all, and given as "
-                f"Tagger({common}=...), {COMMON[common]}"
+                f"there is no setting {name!r}: it is one for all parts of a model, given by "
+                f"{common}"
             )
         if name not in known:
             raise ConfigError(f"there is no setting {name!r}: {suggestion(name, known)}")

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.data import Dataset, LabelSpace
+from multitudes.data.alignment import over_names
 from multitudes.errors import ConfigError, DataError, TrainingError
 from multitudes.groups import Eagle
 from multitudes.groups.grouped_dataset import features_of
@@ -150,7 +151,7 @@ def _kept_aside(validation: Dataset, dataset: Dataset) -> tuple[Any, Sparse]:
             f"the model reads texts, and the validation data has features instead "
             f"({validation!r}): give its texts, or leave it out"
         )
-    known = relabel(validation, LabelSpace.of(dataset))
+    known = over_names(validation, LabelSpace.of(dataset).names)
     return known.texts, known.Y
 
 

@@ -36,13 +36,19 @@ def check_updatable(model: Any, method: str) -> None:
 
 
 def add_labels(
-    predictor: Predictor, dataset: Dataset | None, label_texts: Any, known: Sequence[str]
+    predictor: Predictor,
+    inputs: Any,
+    dataset: Dataset | None,
+    label_texts: Any,
+    known: Sequence[str],
 ) -> tuple[str, ...]:
     """Add labels to a fitted model; return the names of all labels. See `Tagger.add_labels`.
 
     Parameters
     ----------
     predictor : Predictor
+    inputs : sequence of str, or X, optional
+        What the tagger reads of the dataset.
     dataset : Dataset, optional
         Instances that have new labels, and maybe known ones.
     label_texts : mapping of str to str, or sequence of str, optional
@@ -61,9 +67,7 @@ def add_labels(
         )
     names = (*known, *new_names(dataset, known))
     check_new(names[len(known) :], (), known)
-    grown = relabel(dataset, LabelSpace(names))
-    inputs = grown.X if grown.texts is None else grown.texts
-    model.add_labels(predictor.transform(inputs), grown.Y)
+    model.add_labels(predictor.transform(inputs), relabel(dataset, LabelSpace(names)).Y)
     return names
 
 
@@ -185,7 +189,8 @@ def _learn(tagger: Tagger, dataset: Dataset) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownFeaturesWarning)  # the report says it
         if grows:
-            tagger.classes_ = add_labels(predictor, labeled, texts or None, known)
+            inputs = tagger._inputs_of(labeled)
+            tagger.classes_ = add_labels(predictor, inputs, labeled, texts or None, known)
         Y = relabel(labeled, LabelSpace(tagger.classes_)).Y
         X = predictor.transform(tagger._inputs_of(labeled))
         if isinstance(model, Updates) and len(labeled):

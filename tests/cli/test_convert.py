@@ -58,7 +58,7 @@ def test_groups_are_kept_and_what_stays_behind_is_said(cli, tmp_path):
         "convert", tmp_path / "in.jsonl", tmp_path / "out.csv",
         "--read", f"group_labels={tmp_path / 'groups.jsonl'}",
     )  # fmt: skip
-    assert "the labels of groups are not written: set group_labels" in cli(*arguments).err
+    assert "not written: name a file with --write group_labels=FILE" in cli(*arguments).err
     result = cli(*arguments, "--write", f"group_labels={tmp_path / 'copy.jsonl'}")
     assert "not written" not in result.err
     assert (tmp_path / "out.csv").read_text() == '"text","group"\n"a","h;g"\n'

@@ -155,7 +155,7 @@ def test_known_labels_are_compared_with_the_assigned_ones(cli, grouped, tmp_path
         "-o", tmp_path / "m", "-m", "xr-linear",
     )  # fmt: skip
     assert "instances whose own are known: " in cli(*arguments).err
-    report = cli(*arguments, "--json", "--validation", 0.25).json
+    report = cli(*arguments, "--json", "--validation", 0.25, "--force").json
     assert report["groups"]["accuracy"] > report["groups"]["chance"]
     assert report["groups"]["empty"] == 0
     assert report["groups"]["memberships"] == report["n_instances"] == 90
@@ -209,6 +209,4 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(cli, tmp_path
 def test_a_seed_of_training_is_the_seed(cli, tmp_path):
     result = cli("train", "nowhere.jsonl", "-o", tmp_path, "--set", "solver.random_state=3")
     assert result.code == 2
-    assert (
-        "random_state is one for all, and given as Tagger(random_state=...), --seed" in result.err
-    )
+    assert "it is one for all parts of a model, given by --seed" in result.err

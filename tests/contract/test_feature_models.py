@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 
 from multitudes import store
@@ -226,6 +226,13 @@ def test_in_a_grid_search_with_its_own_score(name):
     search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(TEXTS, TEXT_LABELS)
     assert search.best_params_ == dict.fromkeys(grid, 1.0)
     assert search.best_score_ > 0.9
+
+
+def test_in_cross_validation_with_dense_labels(name):
+    found = cross_validate(
+        text_pipeline(name), TEXTS, TEXT_LABELS.toarray(), cv=2, error_score="raise"
+    )
+    assert found["test_score"].min() > 0.9
 
 
 def test_labels_in_any_form_give_the_same_model(name, model, data):

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.data import read_prediction_file
-from multitudes.data.prediction_files import write_line
+from multitudes.data.prediction_writing import TaggedInstance, prediction_writer
 from multitudes.errors import DataError
 
 
@@ -21,8 +21,9 @@ def lines_file(tmp_path, *records: object):
 
 def test_what_is_written_comes_back(tmp_path):
     out = io.BytesIO()
-    write_line(out, {"uid": "q1"}, ["a", "ü"], np.array([0.3, 0.1], np.float32))
-    write_line(out, {"uid": "q2"}, [], np.array([], np.float32))
+    with prediction_writer(out, has_uids=True) as writer:
+        writer.write(TaggedInstance("q1", ["a", "ü"], np.array([0.3, 0.1], np.float32)))
+        writer.write(TaggedInstance("q2", [], np.array([], np.float32)))
     assert out.getvalue().decode() == (
         '{"uid":"q1","labels":[{"label":"a","score":0.3},{"label":"ü","score":0.1}]}\n'
         '{"uid":"q2","labels":[]}\n'

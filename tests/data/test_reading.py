@@ -181,7 +181,7 @@ def test_texts_cannot_become_features_nor_features_texts(tmp_path: Path) -> None
 
 def test_unknown_suffixes_and_folders_of_output(tmp_path: Path) -> None:
     dataset = Dataset(Y=sp.csr_array((1, 1)), texts=["a"])
-    with pytest.raises(DataError, match="from the suffix '.doc'.*--format csv"):
+    with pytest.raises(DataError, match="from the suffix '.doc'.*format='csv'"):
         write_dataset(dataset, tmp_path / "out.doc")
     with pytest.raises(DataError, match="folder .* does not exist"):
         write_dataset(dataset, tmp_path / "no" / "out.csv")

@@ -4,6 +4,7 @@ A comment right before a block says what is special about it:
 
     <!-- run: no, needs a GPU -->      not run: commands must parse, Python must compile
     <!-- run: with model -->           a trained, calibrated model stands in the folder as `model`
+    <!-- run: with pecos-model rows.txt -->     so do other things by name, see `conftest.shop`
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ class Block:
     @property
     def is_run(self) -> bool:
         return self.language in RUN and not self.is_skipped and self.title is None
+
+    @property
+    def needs(self) -> list[str]:
+        with_what = self.directive or ""
+        return with_what.split()[1:] if with_what.startswith("with ") else []
 
     @property
     def is_skipped(self) -> bool:

@@ -27,7 +27,9 @@ def test_what_overlap_gains_is_as_the_page_says():
     plain, overlap = "xr-linear", "xr-linear, overlap 2"
     gains = [found[overlap]["p"][0] - found[plain]["p"][0] for found in MODELS.values()]
     assert f"{min(gains):.1f} to {max(gains):.1f} points of P@1 more" in PAGE
-    costs = [found[overlap]["cpu_seconds"] / found[plain]["cpu_seconds"] for found in MODELS.values()]
+    costs = [
+        found[overlap]["cpu_seconds"] / found[plain]["cpu_seconds"] for found in MODELS.values()
+    ]
     assert [round(cost) for cost in costs] == [2, 2, 2], "twice the training"
 
 

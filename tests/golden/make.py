@@ -16,6 +16,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -31,6 +32,8 @@ from multitudes.features import (
     PassThrough,
     TfidfFeatures,
 )
+from multitudes.interchange.omikuji_forest import OmikujiForest
+from multitudes.interchange.pecos_tfidf import PecosTfidf, TermOptions, TermVocabulary
 from multitudes.scores import CalibrationConfig
 from multitudes.version import __version__
 
@@ -104,6 +107,19 @@ def deep_miml() -> Any:
     return DeepMIML(training=MIMLTraining(n_epochs=2), device="cpu").fit(X, GROUPS, GROUP_LABELS)
 
 
+def pecos_tfidf() -> Any:
+    """Words and pairs of characters, as PECOS would have saved them."""
+    words = TermOptions(
+        characters=False, shortest=1, longest=1, max_length=-1, binary=False, sublinear_tf=True,
+        use_idf=True, norm="l2",
+    )  # fmt: skip
+    pairs = replace(words, characters=True, shortest=2, longest=2, norm="l1")
+    return PecosTfidf([
+        TermVocabulary(words, tuple(NAMES), np.linspace(1, 2, len(NAMES), dtype=np.float32)),
+        TermVocabulary(pairs, ("at", "ll", " l"), np.ones(3, np.float32)),
+    ])  # fmt: skip
+
+
 GROUPS = sp.csr_array(np.kron(np.eye(len(TEXTS) // 2, dtype=np.float32), [[1], [1]]))
 GROUP_LABELS = sp.csr_array((GROUPS.T @ Y > 0).astype(np.float32))
 CONCATENATED = ConcatFeatures([TfidfFeatures(), HashingFeatures(n_features=64)], weights=[1, 0.5])
@@ -133,6 +149,8 @@ RECIPES: dict[str, tuple[Callable[[], Any], Any]] = {
     "pass-through": (lambda: PassThrough(normalize=True).fit(X), X[:3]),
     "dense-features": (lambda: DenseFeatures().fit(X.toarray()), X[:3].toarray()),
     "tfidf": (lambda: TfidfFeatures().fit(TEXTS), QUESTIONS),
+    "omikuji-forest": (lambda: OmikujiForest(n_trees=2, max_leaf_size=2).fit(X, Y), X[:3]),
+    "pecos-tfidf": (pecos_tfidf, QUESTIONS),
 }  # fmt: skip
 
 

@@ -98,8 +98,8 @@ folder, cases = sys.argv[1], json.loads(sys.argv[2])
 texts = open(f"{folder}/texts.txt", encoding="utf-8").read().split("\\n")
 for name, vectorizers in cases.items():
     config = {"type": "tfidf", "kwargs": {"base_vect_configs": vectorizers}}
-    trained = Text2Text.train(f"{folder}/train.txt", f"{folder}/items.txt", vectorizer_config=config)
-    trained.save(f"{folder}/{name}/model")
+    data = (f"{folder}/train.txt", f"{folder}/items.txt")
+    Text2Text.train(*data, vectorizer_config=config).save(f"{folder}/{name}/model")
     model = Text2Text.load(f"{folder}/{name}/model")
     sp.save_npz(f"{folder}/{name}/X.npz", model.preprocessor.predict(texts).tocsr())
     sp.save_npz(f"{folder}/{name}/expected.npz", model.predict(texts).tocsr())

@@ -90,7 +90,14 @@ def test_labels_of_texts_have_the_names_of_items():
     tagger = imported("texts", "bigrams-and-characters")
     assert tagger.takes_texts_
     # Two pairs of items have the same name.
-    assert tagger.classes_ == ("item 0 #0", "item 0 #1", "item 1 #2", "item 1 #3", "item 4", "item 5")
+    assert tagger.classes_ == (
+        "item 0 #0",
+        "item 0 #1",
+        "item 1 #2",
+        "item 1 #3",
+        "item 4",
+        "item 5",
+    )
 
 
 def test_labels_are_numbers_without_names():

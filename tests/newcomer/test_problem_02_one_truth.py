@@ -36,7 +36,7 @@ TOPICS = {
 }
 UNSEEN = ["telescopes", "cheese", "fonts"]
 KS = (1, 3, 5)
-SCENARIOS = ("lines", "filter pairs")
+SCENARIOS = ("lines", "filter pairs", "features and ids")
 
 
 def instances(rng: np.random.Generator, n: int, *, unseen: bool) -> list[tuple[str, list[str]]]:
@@ -98,8 +98,21 @@ class Prepared:
     def dataset(self) -> Dataset:
         return read_dataset(self.test, options=ReadOptions(split="tst"))
 
+    @property
+    def inputs(self) -> Any:
+        return self.dataset.X if self.dataset.texts is None else list(self.dataset.texts)
+
+    def is_known(self, label: str) -> bool:
+        return label in self.tagger.classes_
+
     def truth(self) -> list[list[str]]:
         return [self.dataset.labels_of(i) for i in range(len(self.dataset))]
+
+    def as_table(self, *options: str) -> Path:
+        """Predict to a CSV, which has no row for an instance without labels."""
+        path = self.folder / "table.csv"
+        run("predict", self.model, self.test, "-o", path, *options)
+        return path
 
     def predicted(self, file: Path) -> list[list[str]]:
         lines = map(json.loads, file.read_text().splitlines())
@@ -129,22 +142,41 @@ def write_test_folder(folder: Path, rows: list[tuple[str, list[str]]]) -> Path:
     return folder
 
 
+def write_features(path: Path, rows: list[tuple[str, list[str]]]) -> Path:
+    """Sparse text: words and labels are numbers, and the new labels have the largest."""
+    words = sorted({word for topic in TOPICS.values() for word in topic.split()})
+    names = [*TOPICS, *UNSEEN]
+    lines = []
+    for text, labels in rows:
+        ids = sorted({words.index(word) for word in text.split()})
+        listed = ",".join(str(names.index(label)) for label in labels)
+        lines.append(f"{listed} {' '.join(f'{i}:1' for i in ids)}\n")
+    n_labels = 1 + max(names.index(label) for _, labels in rows for label in labels)
+    path.write_text(f"{len(rows)} {len(words)} {n_labels}\n" + "".join(lines))
+    return path
+
+
+def write_parts(folder: Path, scenario: str) -> tuple[Path, Path]:
+    """The training and the test data of a scenario."""
+    rng = np.random.default_rng(7)
+    learned, rows = instances(rng, 300, unseen=False), instances(rng, 120, unseen=True)
+    if scenario == "features and ids":
+        return tuple(
+            write_features(folder / f"{name}.txt", part)
+            for name, part in (("train", learned), ("test", rows))
+        )
+    lines = [{"text": text, "labels": labels} for text, labels in learned]
+    train = write_lines(folder / "train.jsonl", lines)
+    if scenario == "filter pairs":
+        return train, write_test_folder(folder / "test", rows)
+    lines = [{"uid": f"q{i}", "text": t, "labels": ls} for i, (t, ls) in enumerate(rows)]
+    return train, write_lines(folder / "test.jsonl", lines)
+
+
 @pytest.fixture(scope="module", params=SCENARIOS)
 def prepared(request, tmp_path_factory) -> Prepared:
     folder = tmp_path_factory.mktemp("ways")
-    rng = np.random.default_rng(7)
-    learned = instances(rng, 300, unseen=False)
-    train = write_lines(
-        folder / "train.jsonl", [{"text": text, "labels": labels} for text, labels in learned]
-    )
-    rows = instances(rng, 120, unseen=True)
-    if request.param == "lines":
-        test = write_lines(
-            folder / "test.jsonl",
-            [{"uid": f"q{i}", "text": t, "labels": ls} for i, (t, ls) in enumerate(rows)],
-        )
-    else:
-        test = write_test_folder(folder / "test", rows)
+    train, test = write_parts(folder, request.param)
     model = folder / "model"
     validation = test if test.is_file() else test / "tst.jsonl"
     options = ("-m", "xr-linear", "--test", test, "--validation", validation)
@@ -159,7 +191,7 @@ def prepared(request, tmp_path_factory) -> Prepared:
 def expected_ranking(prepared: Prepared, *, known: bool = False) -> dict[str, float]:
     """P, R, nDCG, macro-P, -R, -F1 and coverage by their formulas, from plain lists."""
     ranked = prepared.predicted(prepared.ranking)
-    truth = [[t for t in row if not known or t in TOPICS] for row in prepared.truth()]
+    truth = [[t for t in row if not known or prepared.is_known(t)] for row in prepared.truth()]
     values: dict[str, float] = {}
     for k in KS:
         best = [row[:k] for row in ranked]
@@ -176,7 +208,7 @@ def expected_ranking(prepared: Prepared, *, known: bool = False) -> dict[str, fl
 
 def expected_sets(prepared: Prepared, *, known: bool = False) -> dict[str, float]:
     found = prepared.predicted(prepared.sets)
-    truth = [[t for t in row if not known or t in TOPICS] for row in prepared.truth()]
+    truth = [[t for t in row if not known or prepared.is_known(t)] for row in prepared.truth()]
     hits = [len({*f} & {*t}) for f, t in zip(found, truth, strict=True)]
     sizes = [len(f) + len(t) for f, t in zip(found, truth, strict=True)]
     macro = per_label(found, truth)
@@ -221,8 +253,10 @@ def compared(prepared: Prepared, side: str, *options: object) -> dict[str, float
 def by_ids(prepared: Prepared) -> dict[str, float]:
     """Predictions and truth as a user of the arrays would bring them together."""
     tagger = prepared.tagger
-    space = LabelSpace((*tagger.classes_, *UNSEEN))
-    truth = relabel(prepared.dataset, space)
+    dataset = prepared.dataset
+    new = [name for name in LabelSpace.of(dataset).names if not prepared.is_known(name)]
+    space = LabelSpace((*tagger.classes_, *new))
+    truth = relabel(dataset, space)
     lists = [[space.index[n] for n in row] for row in prepared.predicted(prepared.ranking)]
     return dict(metrics.evaluate(lists, truth.Y, ks=KS).values)
 
@@ -232,7 +266,7 @@ def by_tags(prepared: Prepared) -> dict[str, float]:
     dataset = prepared.dataset
     pairs = [] if dataset.filter_pairs is None else dataset.filter_pairs.tolist()
     filtered = {(row, dataset.label_name(label)) for row, label in pairs}
-    tags = prepared.tagger.predict(dataset.texts, top_k=len(TOPICS))
+    tags = prepared.tagger.predict(prepared.inputs, top_k=len(TOPICS))
     kept = [[t for t in row if (i, t.label) not in filtered][:5] for i, row in enumerate(tags)]
     return dict(metrics.evaluate(kept, prepared.truth(), ks=KS).values)
 
@@ -246,12 +280,17 @@ RANKING_WAYS = {
     "evaluate --ks": lambda p: evaluated(p, "--ks", "1,2,3,4,5"),
     "evaluate --model": lambda p: evaluated(p, "--model", p.model),
     "evaluate MODEL": lambda p: parsed("evaluate", p.model, p.test)["values"],
+    "evaluate a table": lambda p: parsed("evaluate", p.as_table(), p.test)["values"],
     "compare, first": lambda p: compared(p, "a"),
     "compare, second": lambda p: compared(p, "b"),
     "compare --train": lambda p: compared(p, "a", "--train", p.train),
     "evaluate_dataset": lambda p: evaluate_dataset(p.tagger, p.dataset).values,
     "evaluate_dataset, train": lambda p: (
         evaluate_dataset(p.tagger, p.dataset, train=read_dataset(p.train)).values
+    ),
+    "Tagger.evaluate": lambda p: p.tagger.evaluate(p.dataset).values,
+    "Tagger.evaluate, train": lambda p: (
+        p.tagger.evaluate(p.dataset, train=read_dataset(p.train)).values
     ),
     "metrics.evaluate, names": lambda p: (
         metrics.evaluate(p.predicted(p.ranking), p.truth(), ks=KS).values
@@ -267,14 +306,19 @@ KNOWN_WAYS = {
     "evaluate MODEL": lambda p: parsed("evaluate", p.model, p.test, "--known-labels")["values"],
     "compare": lambda p: compared(p, "a", "--known-labels", "--train", p.train),
     "evaluate_dataset": lambda p: evaluate_dataset(p.tagger, p.dataset, known_labels=True).values,
+    "Tagger.evaluate": lambda p: p.tagger.evaluate(p.dataset, known_labels=True).values,
 }
 SET_WAYS = {
+    "evaluate a table": lambda p: parsed("evaluate", p.as_table("--sets"), p.test, "--sets")[
+        "values"
+    ],
     "evaluate": lambda p: parsed("evaluate", p.sets, p.test, "--sets")["values"],
     "evaluate --train": lambda p: parsed("evaluate", p.sets, p.test, "--sets", "--train", p.train)[
         "values"
     ],
     "evaluate MODEL": lambda p: parsed("evaluate", p.model, p.test, "--sets")["values"],
     "evaluate_dataset": lambda p: evaluate_dataset(p.tagger, p.dataset, sets=True).values,
+    "Tagger.evaluate": lambda p: p.tagger.evaluate(p.dataset, sets=True).values,
     "metrics.evaluate_sets": lambda p: metrics.evaluate_sets(p.predicted(p.sets), p.truth()).values,
 }
 
@@ -289,8 +333,9 @@ def check(found: dict[str, float], expected: dict[str, float], *, all_of: bool =
 def test_the_data_is_awkward_enough(prepared):
     truth = prepared.truth()
     assert any(not row for row in truth)
-    assert sum(label in UNSEEN for row in truth for label in row) > 20
-    assert any(set(row) & {*UNSEEN} and set(row) & {*TOPICS} for row in truth)
+    new = [[not prepared.is_known(label) for label in row] for row in truth]
+    assert sum(map(sum, new)) > 20
+    assert any(any(row) and not all(row) for row in new)
     pairs = prepared.dataset.filter_pairs
     assert (pairs is not None and len(pairs) > 40) == (prepared.test.name == "test")
     expected, known = expected_ranking(prepared), expected_ranking(prepared, known=True)
@@ -321,6 +366,15 @@ def test_sets_over_known_labels(prepared):
     check(dict(found.values), expected)
 
 
+def test_texts_and_lists_of_names(prepared):
+    """The texts and lists alone: there are no filter pairs, and P@1 is the score."""
+    tagger, texts = prepared.tagger, prepared.inputs
+    report = tagger.evaluate(texts, prepared.truth())
+    tags = tagger.predict(texts, top_k=5)
+    assert report.values == metrics.evaluate(tags, prepared.truth()).values
+    assert report["P@1"] == pytest.approx(tagger.score(texts, prepared.truth()), abs=1e-12)
+
+
 def test_what_training_data_adds_is_the_same_too(prepared):
     by_file = evaluated(prepared, "--train", prepared.train)
     train = read_dataset(prepared.train)
@@ -331,12 +385,13 @@ def test_what_training_data_adds_is_the_same_too(prepared):
 
 def test_skipping_empty_instances_is_the_same_too(prepared):
     skipped = evaluate_dataset(prepared.tagger, prepared.dataset, skip_empty=True)
+    assert prepared.tagger.evaluate(prepared.dataset, skip_empty=True) == skipped
     assert evaluated(prepared, "--skip-empty") == skipped.values
     assert skipped.n_instances == sum(bool(row) for row in prepared.truth())
 
 
 def test_the_table_says_what_was_done_and_how_many_there_were(prepared):
-    n = sum(label in UNSEEN for row in prepared.truth() for label in row)
+    n = sum(not prepared.is_known(label) for row in prepared.truth() for label in row)
     counted = {"n_labels": 3, "n_assignments": n, "left_out": False, "known_by": "the model"}
     report = evaluate_dataset(prepared.tagger, prepared.dataset)
     assert report.to_dict()["unknown_labels"] == counted

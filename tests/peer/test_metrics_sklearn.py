@@ -47,6 +47,22 @@ def test_sets(random_state, average, zero_division):
     assert tuple(ours) == pytest.approx(theirs[:3], abs=1e-6)
 
 
+@pytest.mark.parametrize("zero_division", [0.0, 1.0])
+def test_macro_over_all_columns(zero_division):
+    rng = np.random.default_rng(0)
+    predictions, truth = indicator(rng, 20, 60, 0.08), indicator(rng, 20, 60, 0.08)
+    ours = set_scores(predictions, truth, average="macro", zero_division=zero_division, over="all")
+    theirs = precision_recall_fscore_support(
+        sp.csr_matrix(truth),
+        sp.csr_matrix(predictions),
+        average="macro",
+        zero_division=zero_division,
+    )
+    assert tuple(ours) == pytest.approx(theirs[:3], abs=1e-9)
+    less = set_scores(predictions, truth, average="macro", zero_division=zero_division)
+    assert less != ours
+
+
 @pytest.mark.parametrize("k", [1, 3, 5])
 @pytest.mark.parametrize("random_state", range(3))
 def test_macro_at_k(random_state, k):

@@ -27,7 +27,7 @@ def test_the_tagger_is_calibrated_and_saved(parts, tmp_path, monkeypatch):
     train, validation, _ = parts
     monkeypatch.chdir(tmp_path)
     exec(WITH_TAGGER, {"Tagger": Tagger, "train": train, "validation": validation})
-    assert len(Tagger.load("model").predict_proba(["a text"], top_k=5)) == 1
+    assert len(Tagger.load("my-model").predict_proba(["a text"], top_k=5)) == 1
 
 
 def test_the_parts_work_on_predictions(parts):

@@ -24,7 +24,7 @@ def shop():
 
 @pytest.fixture(scope="module")
 def tagger(shop):
-    return Tagger(n_jobs=2).fit_dataset(shop)
+    return Tagger(n_jobs=2).fit(shop)
 
 
 def test_labels_share_leaves_and_the_choice_says_why(tagger):
@@ -37,7 +37,7 @@ def test_labels_share_leaves_and_the_choice_says_why(tagger):
 
 
 def test_it_is_the_model_that_overlap_asks_for(tagger, shop):
-    asked = Tagger("xr-linear", settings={"overlap": 2}, n_jobs=2).fit_dataset(shop)
+    asked = Tagger("xr-linear", settings={"overlap": 2}, n_jobs=2).fit(shop)
     assert asked.predict(shop.texts[:50]) == tagger.predict(shop.texts[:50])
 
 
@@ -70,9 +70,9 @@ def test_a_stopped_training_goes_on(tagger, shop, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("multitudes.linear.checkpoint.Checkpoint.clear", stop)
         with pytest.raises(StoppedError):
-            Tagger(n_jobs=2).fit_dataset(shop, checkpoint=kept)
+            Tagger(n_jobs=2).fit(shop, checkpoint=kept)
     assert list(kept.rglob("level-*"))
-    again = Tagger(n_jobs=2).fit_dataset(shop, checkpoint=kept)
+    again = Tagger(n_jobs=2).fit(shop, checkpoint=kept)
     assert again.predict(shop.texts[:50]) == tagger.predict(shop.texts[:50])
 
 
@@ -85,7 +85,7 @@ def test_from_groups(shop):
         groups=groups,
         group_labels=shop.Y,
     )
-    found = Tagger(n_jobs=2).fit_dataset(grouped)
+    found = Tagger(n_jobs=2).fit(grouped)
     assert isinstance(found.model_, Disentangled)
     assert found.choice_.endswith("; learned from groups")
 
@@ -98,7 +98,7 @@ def test_from_groups(shop):
     ],
 )
 def test_where_labels_share_no_leaves_it_is_a_plain_tree(shop, settings, why):
-    found = Tagger(settings=settings, n_jobs=2).fit_dataset(shop)
+    found = Tagger(settings=settings, n_jobs=2).fit(shop)
     assert isinstance(found.model_, XRLinear)
     assert found.choice_.startswith(f"xr-linear, {WHY}")
     assert found.choice_.endswith(why)
@@ -106,11 +106,11 @@ def test_where_labels_share_no_leaves_it_is_a_plain_tree(shop, settings, why):
 
 def test_settings_of_overlap_need_no_asking_for_overlap(shop):
     Tagger(settings={"match_width": 1}).check()
-    found = Tagger(settings={"match_width": 1}, n_jobs=2).fit_dataset(shop)
+    found = Tagger(settings={"match_width": 1}, n_jobs=2).fit(shop)
     assert found.model_.match_width == 1
 
 
 def test_small_label_sets_are_as_before():
     small = make_catalogue(200, n_labels=30, random_state=1).dataset
     for settings in ({}, {"overlap": 1}):
-        assert isinstance(Tagger(settings=settings).fit_dataset(small).model_, OneVsAll)
+        assert isinstance(Tagger(settings=settings).fit(small).model_, OneVsAll)

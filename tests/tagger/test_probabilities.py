@@ -82,7 +82,7 @@ def test_saved_and_loaded_it_says_the_same(tagger, parts, tmp_path):
 @pytest.mark.parametrize("top_k", [None, 1])
 def test_lines_are_what_predict_sets_says(tagger, parts, top_k):
     out = io.BytesIO()
-    n = predict_to(out, tagger, parts[2], kind="sets", top_k=top_k)
+    n = predict_to(out, tagger, parts[2], kind="sets", top_k=top_k).n_labels
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     expected = [row[:top_k] for row in tagger.predict_sets(parts[2].texts)]
     assert [[tag["label"] for tag in line["labels"]] for line in lines] == [

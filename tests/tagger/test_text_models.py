@@ -103,6 +103,14 @@ def test_explain_names_sources_and_training_texts(tagger):
     text, _ = found.nearest.pairs[0]
     assert set(text.split()) <= set(TOPICS["fruit"].split())
     assert text in found.table()
+    assert not found.note
+
+
+def test_a_text_without_words_is_remarked(tagger):
+    found = tagger.explain(" ... ", "fruit")
+    assert found.note == "the text has no words: it gets what every such text gets"
+    assert str(found).endswith(found.note)
+    assert tagger.unreadable(["an apple", "", " ... "]) == [1, 2]
 
 
 def test_new_labels_from_their_texts_alone(tagger, tmp_path):

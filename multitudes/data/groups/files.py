@@ -127,7 +127,7 @@ def with_groups(dataset: Dataset, options: ReadOptions, *, n_labels: int | None)
     Y = sp.csr_array((dataset.Y.data, dataset.Y.indices, dataset.Y.indptr), (len(dataset), width))
     labels = groups.labels
     unknown = report_of(log, numbering)
-    report = dataset.report or unknown
+    report = unknown if dataset.report is None else dataset.report
     return dataclasses.replace(
         dataset,
         Y=Y,

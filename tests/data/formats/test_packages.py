@@ -329,7 +329,7 @@ def test_groups_of_a_format_without_them_have_their_own_files(
     target, copy = tmp_path / "out.tags", str(tmp_path / "copy.jsonl")
     sentences = left_behind(grouped, target, options=WriteOptions())
     assert sentences == [
-        f"{target}: the groups of instances are not written: set instance_groups to a file"
+        f"{target}: the groups of instances are not written: name a file with instance_groups"
     ]
     assert left_behind(grouped, target, format="json-lines", options=WriteOptions()) == []
     writing = WriteOptions(instance_groups=copy)
