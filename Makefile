@@ -24,7 +24,7 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python$(EXE)
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python$(EXE)
 	$(PIP) $(TORCH)
-	$(PIP) --editable '.[deep,serve,ray,parquet,dev]'
+	$(PIP) --editable '.[deep,serve,ray,parquet,skos,dev]'
 	touch $@ $(VENV)/.core
 
 demo: $(VENV)/.core

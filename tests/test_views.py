@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 
 from multitudes import Dataset, Tagger, evaluate, views
 from multitudes.types import Predictions
@@ -145,6 +146,11 @@ def test_a_tagger_of_many_labels_over_features_and_calibrated():
     assert "20 labels 0, 1, 2, 3, 4, 5, 6, 7, and 12 others" in text
     assert "features X, with PassThrough" in text
     assert "scores, probabilities, sets" in text
+
+
+def test_scikit_learn_may_be_told_to_show_text_alone(tagger):
+    with config_context(display="text"):
+        assert tagger._repr_mimebundle_().keys() == {"text/plain"}
 
 
 def test_before_fit_it_is_shown_as_any_estimator():

@@ -105,9 +105,8 @@ def _tag_data(
     out, format = target
     among = answer.among(tagger, quiet=reading.quiet)
     with progress.shown(not reading.quiet):
-        # Quiet, because labels in the data that the model does not know do not matter here.
-        silent = dataclasses.replace(reading, quiet=True)
-        dataset = over_names(silent.dataset(data, split="tst"), tagger.classes_)
+        dataset = reading.dataset(data, split="tst", tagging=True)
+        dataset = over_names(dataset, tagger.classes_)
         with output(out) as file:
             written = predict_to(
                 file,
@@ -126,8 +125,6 @@ def _tag_data(
 def _say_what_was_done(
     data: Path, dataset: Dataset, out: Path, written: Written, answer: Answer
 ) -> None:
-    if dataset.report and dataset.report.skipped:
-        remark(f"{data}: {dataclasses.replace(dataset.report, unknown_labels=0)}")
     if answer.only_new and not dataset.Y.nnz:
         remark(f"{data}: no instance has a label of the model, so --only-new left nothing out")
     n, n_labels = written.n_instances, written.n_labels

@@ -50,7 +50,7 @@ def tag_texts(tagger: Tagger, given: Texts, answer: Answer, *, quiet: bool, json
             typer.secho(text.strip() or "(empty)", bold=True)
         if unknown[number] and not quiet:
             remark(_sentence(text))
-        _show_labels(tags, answer.score)
+        _show_labels(tags, answer.score, tagger.titles_)
         if given.explain:
             _show_reasons(tagger, text, tags)
 
@@ -73,11 +73,18 @@ def _sentence(text: str) -> str:
     return f"no word of {shown!r} is known to the model: the scores are those of any text"
 
 
-def _show_labels(tags: list[Tag], score: str) -> None:
+def _show_labels(tags: list[Tag], score: str, titles: dict[str, str]) -> None:
     from multitudes.cli.show import console, table
 
-    rows = [[tag.label, f"{tag.score:.3f}"] for tag in tags]
-    console().print(table(["label", score], rows) if rows else "(no labels)")
+    names = ["label", "title"] if titles else ["label"]
+    rows = [
+        [tag.label, titles.get(tag.label, tag.label), f"{tag.score:.3f}"]
+        if titles
+        else [tag.label, f"{tag.score:.3f}"]
+        for tag in tags
+    ]
+    shown = table([*names, score], rows, left=len(names)) if rows else "(no labels)"
+    console().print(shown)
 
 
 def _show_reasons(tagger: Tagger, text: str, tags: list[Tag]) -> None:
@@ -92,7 +99,11 @@ def _plain(
     tagger: Tagger, text: str, tags: list[Tag], unknown: bool, *, explain: bool
 ) -> dict[str, Any]:
     """Return a text and its labels for JSON."""
-    labels: list[dict[str, Any]] = [tag._asdict() for tag in tags]
+    titles = tagger.titles_
+    labels: list[dict[str, Any]] = [
+        tag._asdict() | ({"title": titles.get(tag.label, tag.label)} if titles else {})
+        for tag in tags
+    ]
     if explain:
         for label in labels:
             label["explanation"] = tagger.explain(text, label["label"]).to_dict()

@@ -39,7 +39,7 @@ def in_flags(message: str, verb: Callable[..., Any] | None = None) -> str:
     if not flags:
         return message
     names = "|".join(sorted(map(re.escape, flags), key=len, reverse=True))
-    pattern = re.compile(rf"""(?<![\w./'"(-])(?P<name>{names})(?:{_VALUE})?(?![\w=])""")
+    pattern = re.compile(rf"""(?<![\w./'"(-])(?P<name>{names})(?:{_VALUE})?(?![\w=]|[./]\w)""")
     return pattern.sub(lambda found: _worded(found, flags), message)
 
 

@@ -17,6 +17,7 @@ from multitudes.data.reading import read_dataset
 from multitudes.data.records import Columns, Records
 from multitudes.data.report import ErrorLog, ReadReport
 from multitudes.data.splits import k_fold, split
+from multitudes.data.vocabularies import Vocabulary, read_vocabulary
 from multitudes.data.writing import write_dataset
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "ReadOptions",
     "ReadReport",
     "Records",
+    "Vocabulary",
     "WriteOptions",
     "align",
     "encoding_checked",
@@ -48,6 +50,7 @@ __all__ = [
     "read_dataset",
     "read_groups",
     "read_prediction_file",
+    "read_vocabulary",
     "relabel",
     "split",
     "write_dataset",

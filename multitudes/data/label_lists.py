@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from multitudes.errors import DataError
 from multitudes.validation import label_matrix
 
+SEPARATORS = (";", "|", ",", "\t")  # what may be between labels, for advice
 NUMBERS = "biuf"  # kinds of numpy dtypes that a 0/1 matrix may have
 
 
@@ -45,7 +46,8 @@ def text_list(texts: Any) -> list[Any]:
             f"expected one column of texts, got a whole table ({type(texts).__name__}): pass "
             "table[column], or make a Dataset of it with " + _way_from(texts)
         )
-    if getattr(texts, "ndim", 1) != 1 or not hasattr(texts, "__iter__"):
+    has_rows = hasattr(texts, "__iter__") and not isinstance(texts, Mapping)
+    if getattr(texts, "ndim", 1) != 1 or not has_rows:
         shape = getattr(texts, "shape", "")
         raise DataError(
             f"expected a sequence of texts, got {type(texts).__name__}{shape}: pass a list of str, "
@@ -154,8 +156,7 @@ def checked_row(row: Any, where: str) -> list[str]:
     """Return a list of label names; `where` names it in messages."""
     is_one = isinstance(row, (str, bytes)) or getattr(row, "ndim", 1) == 0
     if is_one or not hasattr(row, "__iter__"):
-        advice = "for no label write []" if row is None else "for a single label write [label]"
-        raise DataError(f"{where} must be a list of label names, got {row!r}: {advice}")
+        raise DataError(f"{where} must be a list of label names, got {row!r}: {_advice(row)}")
     names = list(row)
     for name in names:
         if not isinstance(name, str):
@@ -164,6 +165,16 @@ def checked_row(row: Any, where: str) -> list[str]:
                 "convert ids with str(), or pass a 0/1 matrix and label_names"
             )
     return [str(name) for name in names]  # numpy has a str of its own
+
+
+def _advice(row: Any) -> str:
+    """Return what to do with a row that is not a list of label names."""
+    if row is None:
+        return "for no label write []"
+    mark = next((mark for mark in SEPARATORS if isinstance(row, str) and mark in row), None)
+    if mark is not None:
+        return f"divide it, text.split({mark!r}); for a single label write [label]"
+    return "for a single label write [label]"
 
 
 def listed_texts(

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.data.label_lists import as_list, checked_row, label_lists_matrix
+from multitudes.data.label_lists import SEPARATORS, as_list, checked_row, label_lists_matrix
 from multitudes.errors import DataError, suggestion
 
-SEPARATORS = (";", "|", ",", "\t")  # what a message may suggest between labels
 SEARCHED_ROWS = 1_000
 WRITTEN_LIST = re.compile(r"""\[(?:'.*'|".*")\]""", re.DOTALL)  # what pandas writes for a list
 

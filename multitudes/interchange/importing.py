@@ -81,7 +81,7 @@ def import_model(path: str | PathLike[str], *, labels: Sequence[str] | None = No
     tagger.classes_, tagger.choice_ = tuple(_distinct(imported)), imported.choice
     tagger.takes_texts_ = not isinstance(imported.features, PassThrough)
     tagger.feature_names_, tagger.group_report_, tagger.calibrated_ = None, None, None
-    tagger.examples_ = {}
+    tagger.examples_, tagger.titles_ = {}, {}
     return tagger
 
 

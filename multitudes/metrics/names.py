@@ -44,7 +44,7 @@ def by_id(
         Anything with one entry per label id, which cannot go with names.
     """
     predictions, truth = as_rows(predictions), as_rows(truth)
-    name, other = _first_name(predictions), _first_name(truth)
+    name, other = _first_name(predictions, "predictions"), _first_name(truth, "truth")
     if name is None and other is None:
         return predictions, truth
     _check_kinds(predictions, truth, name, other)
@@ -72,15 +72,14 @@ def as_rows(value: Any) -> Any:
     return list(value) if hasattr(value, "__iter__") and hasattr(value, "__len__") else value
 
 
-def _first_name(rows: Any) -> str | None:
+def _first_name(rows: Any, what: str) -> str | None:
     """Return the first label of lists if it is a name."""
     if not isinstance(rows, list):
         return None
-    for row in rows:
-        if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__"):
-            return None
-        for entry in row:
-            label = entry[0] if isinstance(entry, tuple) and entry else entry
+    for number, row in enumerate(rows):
+        entries, has_scores = split_pairs(row, f"{what}, instance {number}")
+        if entries:
+            label = entries[0][0] if has_scores else entries[0]
             return str(label) if isinstance(label, str) else None
     return None
 

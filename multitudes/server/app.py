@@ -69,7 +69,7 @@ def make_app(tagger: Tagger, *, limits: Limits = Limits()) -> FastAPI:
             version=__version__,
         )
 
-    @app.post("/predict")
+    @app.post("/predict", response_model_exclude_none=True)
     def predict(request: PredictRequest) -> PredictAnswer:
         """Labels of texts."""
         check_size(request, limits)
@@ -81,9 +81,15 @@ def make_app(tagger: Tagger, *, limits: Limits = Limits()) -> FastAPI:
                 top_k=request.top_k,
                 threshold=request.threshold,
             )
+        titles = tagger.titles_
         return PredictAnswer(
             predictions=[
-                Tagged(labels=[Label(label=tag.label, score=tag.score) for tag in tags])
+                Tagged(
+                    labels=[
+                        Label(label=tag.label, score=tag.score, title=titles.get(tag.label))
+                        for tag in tags
+                    ]
+                )
                 for tags in found
             ]
         )

@@ -35,6 +35,7 @@ class Label(BaseModel):
 
     label: str
     score: float
+    title: str | None = Field(None, description="What people call it, if its name is e.g. a URI.")
 
 
 class Tagged(BaseModel):

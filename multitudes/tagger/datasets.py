@@ -178,7 +178,9 @@ def predict_to(
         written.n_unknown += int(np.count_nonzero(says_nothing(X)))
 
     batches = predict_batches(tagger, dataset, top_k=top_k, kind=kind, among=among, watch=watch)
-    with prediction_writer(out, format, has_uids=dataset.uids is not None) as writer:
+    titles = tagger.titles_
+    uids, titled = dataset.uids is not None, bool(titles)
+    with prediction_writer(out, format, has_uids=uids, has_titles=titled) as writer:
         for batch, found in batches:
             predictions = found.above(threshold)
             kept = predictions.labels >= 0
@@ -186,7 +188,9 @@ def predict_to(
                 instance = written.n_instances if batch.uids is None else batch.uids[i]
                 ids = predictions.labels[i, kept[i]].tolist()
                 names = [tagger.classes_[label] for label in ids]
-                writer.write(TaggedInstance(instance, names, predictions.scores[i, kept[i]]))
+                shown = [titles.get(name, name) for name in names] if titled else None
+                scores = predictions.scores[i, kept[i]]
+                writer.write(TaggedInstance(instance, names, scores, shown))
                 written.n_instances += 1
             written.n_labels += int(kept.sum())
     return written

@@ -44,6 +44,7 @@ class FittedTagger(Estimator):
     features_: Any
     takes_texts_: bool
     classes_: tuple[str, ...]
+    titles_: dict[str, str]
     feature_names_: Sequence[str] | None
     choice_: str
     examples_: dict[int, str]
@@ -117,6 +118,7 @@ class FittedTagger(Estimator):
         known_labels: bool = False,
         train: Dataset | None = None,
         sets: bool = False,
+        skip_empty: bool = False,
     ) -> Report:
         """Return all metrics on labeled texts that `fit` has not seen.
 
@@ -133,11 +135,19 @@ class FittedTagger(Estimator):
             The training data: adds propensity-scored metrics, and metrics by label frequency.
         sets : bool
             Measure the label sets of `predict_sets`, in place of the best k.
+        skip_empty : bool
+            Leave out texts without labels; by default they count.
         """
         self.check_fitted()
         dataset = self._labeled(texts, labels)
         return evaluate_dataset(
-            self, dataset, ks=ks, known_labels=known_labels, train=train, sets=sets
+            self,
+            dataset,
+            ks=ks,
+            known_labels=known_labels,
+            train=train,
+            sets=sets,
+            skip_empty=skip_empty,
         )
 
     def calibration_report(self) -> CalibrationReport:
@@ -215,7 +225,7 @@ class FittedTagger(Estimator):
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Return what notebooks show, a summary once it is fitted; before, scikit-learn's view."""
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if self.__sklearn_is_fitted__():
+        if "text/html" in shown and self.__sklearn_is_fitted__():
             shown["text/html"] = tagger_view(self)
         return shown
 

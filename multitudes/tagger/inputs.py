@@ -136,6 +136,12 @@ def label_id(label: str, names: Sequence[str]) -> int:
     return names.index(label)
 
 
+def label_titles(dataset: Dataset) -> dict[str, str]:
+    """Return what people call each label, by its name, of those that are called something else."""
+    pairs = zip(dataset.label_names or (), dataset.label_titles or (), strict=False)
+    return {name: title for name, title in pairs if title != name}
+
+
 def texts_of_labels(dataset: Dataset, *, needed: bool = True) -> tuple[str, ...] | None:
     """Return each label's text, or its name if it has none; None if no label has either.
 

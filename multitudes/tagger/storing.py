@@ -33,6 +33,8 @@ def tagger_state(tagger: Any) -> State:
     strings: dict[str, Sequence[str]] = {"labels": tagger.classes_}
     if tagger.feature_names_ is not None:
         strings["feature_names"] = tagger.feature_names_
+    if tagger.titles_:
+        strings |= {"titled": list(tagger.titles_), "titles": list(tagger.titles_.values())}
     arrays = {}
     if tagger.examples_:
         strings["examples"] = list(tagger.examples_.values())
@@ -76,6 +78,7 @@ def from_parts(state: State) -> tuple[dict[str, Any], dict[str, Any]]:
         "features_": features,
         "calibrated_": calibrated,
         "classes_": tuple(strings["labels"]),
+        "titles_": dict(zip(strings.get("titled", ()), strings.get("titles", ()), strict=True)),
         "choice_": config["choice"],
         "takes_texts_": bool(config["takes_texts"]),
         "group_report_": None if groups is None else GroupReport.from_dict(groups),

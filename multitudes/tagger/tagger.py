@@ -63,6 +63,8 @@ class Tagger(FittedTagger):
         Whether it was fitted on texts, not on X.
     classes_ : tuple of str
         The name of each label id.
+    titles_ : dict of str to str
+        What people call a label, by its name, if its name is e.g. a URI.
     feature_names_ : sequence of str or None
         Names of the columns of X, for a tagger fitted on X that had them.
     choice_ : str
@@ -169,6 +171,7 @@ class Tagger(FittedTagger):
         self.features_, self.classes_, self.choice_ = parts.features, tuple(names), parts.choice
         self.takes_texts_, self.feature_names_ = dataset.texts is not None, dataset.feature_names
         self.examples_ = texts_to_show(self.model_, data.texts_of_rows())
+        self.titles_ = inputs.label_titles(dataset)
         self.calibrated_ = None
         return self
 
@@ -276,6 +279,7 @@ class Tagger(FittedTagger):
                 self._predictor(), read, dataset, label_texts, self.classes_
             )
         self.classes_, self.calibrated_ = names, None
+        self.titles_ |= {} if dataset is None else inputs.label_titles(dataset)
         return self
 
     def remove_labels(self, labels: Sequence[str]) -> Self:

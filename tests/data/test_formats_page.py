@@ -49,7 +49,16 @@ def test_the_python_of_the_page_runs_in_order(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "n_instances", "n_labels"),
-    [("train.jsonl", 3, 3), ("test.csv", 3, 3), ("grouped.jsonl", 2, 0), ("products", 2, 3)],
+    [
+        ("train.jsonl", 3, 3),
+        ("test.csv", 3, 3),
+        ("grouped.jsonl", 2, 0),
+        ("products", 2, 3),
+        ("news.ft", 2, 3),
+        ("titles.tsv", 2, 3),
+        ("pair", 2, 3),
+        ("pair/trn_X_Y.txt", 2, 3),
+    ],
 )
 def test_the_files_of_the_page_are_read(
     folder: Path, name: str, n_instances: int, n_labels: int

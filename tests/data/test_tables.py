@@ -70,6 +70,7 @@ def test_columns_of_a_frame_name_the_labels():
     [
         (NAMES[:2], None, "one list of labels per text, got 3 texts and 2 lists"),
         ([["a"], "b", []], None, r"labels\[1\] must be a list of label names, got 'b'.*\[label\]"),
+        (["a|b", [], []], None, r"labels\[0\] .*got 'a|b': divide it, text.split\('|'\)"),
         ([["a"], None, []], None, r"labels\[1\] .*got None: for no label write \[\]"),
         ([["a"], [3], []], None, r"labels\[1\] holds 3 \(int\); label names are str"),
         ([["a"], ["c"], []], ["a", "b"], "label 'c' is not among the 2 label_names"),
@@ -81,6 +82,22 @@ def test_columns_of_a_frame_name_the_labels():
 def test_labels_that_cannot_be_used(labels, names, message):
     with pytest.raises(DataError, match=message):
         Dataset.from_lists(TEXTS, labels, label_names=names)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("one text", "the single str 'one text': wrap it in a list"),
+        ({"text": TEXTS}, "expected a sequence of texts, got dict: pass a list of str"),
+        (np.ones((3, 2)), r"got ndarray\(3, 2\): .*features X go into Dataset\(X=..., Y=...\)"),
+        (None, "got NoneType"),
+        (pd.DataFrame({"text": TEXTS}), r"got a whole table \(DataFrame\): pass table\[column\]"),
+        (["a", None, "c"], "texts must be strings, got None at position 1"),
+    ],
+)
+def test_texts_that_cannot_be_used(texts, message):
+    with pytest.raises(DataError, match=message):
+        Dataset.from_lists(texts, NAMES)
 
 
 # --- frames

@@ -108,6 +108,12 @@ class Prepared:
     def truth(self) -> list[list[str]]:
         return [self.dataset.labels_of(i) for i in range(len(self.dataset))]
 
+    def as_table(self, *options: str) -> Path:
+        """Predict to a CSV, which has no row for an instance without labels."""
+        path = self.folder / "table.csv"
+        run("predict", self.model, self.test, "-o", path, *options)
+        return path
+
     def predicted(self, file: Path) -> list[list[str]]:
         lines = map(json.loads, file.read_text().splitlines())
         return [[tag["label"] for tag in line["labels"]] for line in lines]
@@ -274,6 +280,7 @@ RANKING_WAYS = {
     "evaluate --ks": lambda p: evaluated(p, "--ks", "1,2,3,4,5"),
     "evaluate --model": lambda p: evaluated(p, "--model", p.model),
     "evaluate MODEL": lambda p: parsed("evaluate", p.model, p.test)["values"],
+    "evaluate a table": lambda p: parsed("evaluate", p.as_table(), p.test)["values"],
     "compare, first": lambda p: compared(p, "a"),
     "compare, second": lambda p: compared(p, "b"),
     "compare --train": lambda p: compared(p, "a", "--train", p.train),
@@ -302,6 +309,9 @@ KNOWN_WAYS = {
     "Tagger.evaluate": lambda p: p.tagger.evaluate(p.dataset, known_labels=True).values,
 }
 SET_WAYS = {
+    "evaluate a table": lambda p: parsed("evaluate", p.as_table("--sets"), p.test, "--sets")[
+        "values"
+    ],
     "evaluate": lambda p: parsed("evaluate", p.sets, p.test, "--sets")["values"],
     "evaluate --train": lambda p: parsed("evaluate", p.sets, p.test, "--sets", "--train", p.train)[
         "values"
@@ -375,6 +385,7 @@ def test_what_training_data_adds_is_the_same_too(prepared):
 
 def test_skipping_empty_instances_is_the_same_too(prepared):
     skipped = evaluate_dataset(prepared.tagger, prepared.dataset, skip_empty=True)
+    assert prepared.tagger.evaluate(prepared.dataset, skip_empty=True) == skipped
     assert evaluated(prepared, "--skip-empty") == skipped.values
     assert skipped.n_instances == sum(bool(row) for row in prepared.truth())
 

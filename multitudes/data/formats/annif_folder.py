@@ -117,9 +117,9 @@ def _document(file: Path, limit: int, titles: dict[str, str]) -> tuple[str, list
     subjects = find_beside(file.parent, [uncompressed_stem(file) + suffix for suffix in SUBJECTS])
     if subjects is None:
         return text, []
-    lines = [line.strip() for line in _read(subjects, limit).split("\n") if line.strip()]
+    lines = [line for line in _read(subjects, limit).split("\n") if line.strip()]
     if uncompressed_suffix(subjects) == ".key":
-        return text, lines
+        return text, [line.strip() for line in lines]
     return text, [_subject(line, titles) for line in lines]
 
 
