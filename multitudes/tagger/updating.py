@@ -13,6 +13,7 @@ from multitudes.data.alignment import with_names
 from multitudes.errors import ConfigError, DataError, UnknownFeaturesWarning
 from multitudes.features.known_words import count_words
 from multitudes.tagger.explanations import shortened
+from multitudes.tagger.inputs import label_titles
 from multitudes.tagger.prediction import Predictor, says_nothing
 from multitudes.tagger.presets import names_of
 from multitudes.tagger.update_report import UpdateReport
@@ -147,6 +148,7 @@ class Changeable(Protocol):
     classes_: tuple[str, ...]
     calibrated_: Any
     examples_: dict[int, str]
+    titles_: dict[str, str]
 
     def check_fitted(self) -> None:
         """Raise an error if it has not been fitted."""
@@ -218,6 +220,7 @@ def _learn(tagger: Changeable, dataset: Dataset) -> dict[str, Any]:
         warnings.simplefilter("ignore", UnknownFeaturesWarning)  # the report says it
         if new:
             tagger.classes_ = add_labels(predictor, inputs, examples, texts or None, known)
+            tagger.titles_ = {**tagger.titles_, **label_titles(dataset)}
         Y = relabel(labeled, LabelSpace(tagger.classes_)).Y
         X = predictor.transform(inputs)
         if isinstance(model, Updates) and len(labeled):
