@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from multitudes.cli.streams import Reading, remark
 from multitudes.errors import ConfigError
 
@@ -85,6 +83,8 @@ def _whole_groups(dataset: Dataset, share: float, random_state: int) -> tuple[Da
 
 def _taken(dataset: Dataset, train: Dataset, held_out: Dataset, share: float) -> str:
     """Say what was held out, and which labels are not learned for it."""
+    import numpy as np  # help must answer at once
+
     wanted = round(share * len(dataset))
     text = f"validation: {len(held_out):,} of {len(dataset):,} instances are held out"
     if len(held_out) < wanted:
