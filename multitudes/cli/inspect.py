@@ -257,11 +257,13 @@ def _show_ambiguous(model: Path, top: int, *, json: bool) -> None:
         show_json([row | {"n_texts": row.pop("n_instances")} for row in rows])
         return
     rows = [
-        [str(row.label), f"{row.n_instances:,}", *(f"{value:.2f}" for value in row[1:4])]
+        [str(row.label), f"{row.n_instances:,}", *(f"{value:.2f}" for value in row[1:5])]
         for row in found
     ]
-    console().print(table(["label", "texts", "distance", "variation", "cosine"], rows))
+    columns = ["separation", "silhouette", "error", "variation"]
+    console().print(table(["label", "texts", *columns], rows))
     say(
-        "\ndistance = variation * (1 - cosine); variation: bits by which the label's texts are "
-        "divided among its leaves; cosine: between the words that tell them"
+        "\nseparation = silhouette - error; silhouette: how much nearer a label's texts are to "
+        "those of their own sense than to the other, at most 1; error: its standard error; "
+        "variation: bits by which the texts are divided among leaves"
     )
