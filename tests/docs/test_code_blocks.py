@@ -138,6 +138,16 @@ def test_blocks_are_found_and_of_known_languages(page):
             tomllib.loads(block.code)
 
 
+INDENTED = re.compile(r"\n\n {4}(multitudes |pip |from |import |\$ )")
+
+
+@pytest.mark.parametrize("page", ALL, ids=name_of)
+def test_code_stands_in_fences(page):
+    """What is only indented would not be run."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert INDENTED.findall(text) == []
+
+
 def assert_json(code: str) -> None:
     """One document, or JSON lines."""
     try:
