@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 import threading
 import time
 
@@ -131,67 +127,3 @@ def test_a_terminal_gets_one_bar_however_many_threads_report(impatient, monkeypa
             assert bars == [("training", 400), ("encoding", 2)]
     assert display._progress is None
     assert progress._display.get() is None
-
-
-STAGES = """
-import time
-from multitudes import progress
-
-progress.SECONDS_BEFORE_A_BAR = progress.SECONDS_BETWEEN_LOOKS = 0.02
-progress.SECONDS_WORTH_A_TICK = 0.1
-with progress.shown():
-    progress.say("model: xr-linear")
-    with progress.track("reading texts", 90452, "texts") as task:
-        for _ in range(10):
-            task.advance(3601)
-            time.sleep(0.05)
-    with progress.track("training", 137059050) as task:
-        for _ in range(10):
-            task.advance(5250259)
-            with progress.track("embedding", 5, "texts"):
-                time.sleep(0.001)
-        with progress.track("embedding", 5, "texts"):
-            time.sleep(0.5)
-"""
-
-
-def screen_of(stream: bytes) -> list[str]:
-    """Return the lines that a terminal shows in the end, from what was written to it."""
-    lines, row = [""], 0
-    for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", stream.decode()):
-        if part == "\n":
-            row += 1
-            lines += [""] * (row == len(lines))
-        elif part == "\x1b[1A":
-            row -= 1
-        elif part == "\x1b[2K":
-            lines[row] = ""
-        elif part != "\r" and not part.startswith("\x1b"):
-            lines[row] += part
-    return [line.rstrip() for line in lines if line.strip()]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo terminals")
-def test_finished_stages_stay_as_done_and_nothing_else_stays():
-    import pty
-
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "COLUMNS": "70", "TERM": "xterm-256color"}
-    with subprocess.Popen(
-        [sys.executable, "-c", STAGES], stderr=theirs, stdout=subprocess.DEVNULL, env=environment
-    ) as child:
-        os.close(theirs)
-        written = b""
-        try:
-            while found := os.read(ours, 65536):
-                written += found
-        except OSError:  # Linux says that way that the other side is closed
-            pass
-    os.close(ours)
-    assert child.returncode == 0
-    assert b"of 90,452 texts" in written
-    assert "embedding" in written.decode()
-    said, reading, training = screen_of(written)
-    assert said == "model: xr-linear"
-    assert re.fullmatch(r"✓ reading texts  0\.\d s", reading)
-    assert re.fullmatch(r"✓ training  \d\.\d s", training)

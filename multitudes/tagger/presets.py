@@ -29,7 +29,7 @@ FEATURES = {"tfidf": TfidfFeatures, "hashing": HashingFeatures}
 class Choice(NamedTuple):
     """What "auto" takes for some data.
 
-    Parameters
+    Attributes
     ----------
     model : str
         A model's name.

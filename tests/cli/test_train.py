@@ -155,7 +155,7 @@ def test_known_labels_are_compared_with_the_assigned_ones(cli, grouped, tmp_path
         "-o", tmp_path / "m", "-m", "xr-linear", "--force",
     )  # fmt: skip
     assert "instances whose own are known: " in cli(*arguments).err
-    report = cli(*arguments, "--json", "--validation", 0.25).json
+    report = cli(*arguments, "--json", "--validation", 0.25, "--force").json
     assert report["groups"]["accuracy"] > report["groups"]["chance"]
     assert report["groups"]["empty"] == 0
     assert report["groups"]["memberships"] == report["n_instances"] == 90

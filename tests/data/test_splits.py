@@ -119,6 +119,26 @@ def test_label_aware_every_label_keeps_a_training_instance(rows, share, random_s
     assert len(test) <= wanted
 
 
+@given(rows_of_labels, st.floats(0.05, 0.95), seeds)
+def test_filled_up_it_has_the_asked_size_and_spares_labels_as_far_as_possible(
+    rows, share, random_state
+) -> None:
+    dataset = make([[], [], *rows])
+    options = {"test_size": share, "by": "label-aware", "random_state": random_state}
+    train, test = split(dataset, fill=True, **options)
+    strict_train, strict_test = split(dataset, **options)
+    assert len(test) == min(max(round(share * len(dataset)), 1), len(dataset) - 1)
+    assert set(ids(strict_test)) <= set(ids(test))
+    assert sorted(ids(train) + ids(test)) == list(range(len(dataset)))
+    spared_enough = len(strict_test) == len(test)
+    assert (ids(train) == ids(strict_train)) is spared_enough
+
+
+def test_where_no_label_can_spare_an_instance_some_are_taken_all_the_same() -> None:
+    train, test = split(make([[0], [1], [2], [3]]), test_size=2, by="label-aware", fill=True)
+    assert (len(train), len(test)) == (2, 2)
+
+
 @given(rows_of_labels, seeds)
 def test_label_aware_folds_are_disjoint_and_lose_no_label(rows, random_state) -> None:
     dataset = make([*rows, *[[]] * (len(rows) + 2)])  # a fold always holds some without labels

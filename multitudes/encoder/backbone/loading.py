@@ -59,12 +59,12 @@ def load_backbone(
 
 def _announced(backbone: Backbone) -> Backbone:
     """Say which encoder it is."""
-    name, shape = backbone.config.name, backbone.model.config
-    known = f" ({ENCODERS[name]})" if name in ENCODERS else ""
-    millions = sum(weights.numel() for weights in backbone.parameters()) / 1e6
-    layers = getattr(shape, "num_hidden_layers", None)
-    size = f"{millions:.3g} million weights" + (f", {layers} layers" if layers else "")
-    say(f"encoder: {name}{known}, {size}; texts of up to {backbone.config.max_length} tokens")
+    name = backbone.config.name
+    full_name = f" ({ENCODERS[name].partition('/')[2]})" if name in ENCODERS else ""
+    n_weights = sum(weights.numel() for weights in backbone.parameters())
+    size = f"{n_weights / 1e6:.1f} million" if n_weights >= 1e6 else f"{n_weights:,}"
+    length = backbone.config.max_length
+    say(f"encoder: {name}{full_name}, {size} weights, texts of up to {length} tokens")
     return backbone
 
 
