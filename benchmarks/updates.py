@@ -1,8 +1,9 @@
 """Can labels be added without training again? ``python -m benchmarks.updates --data DIR``.
 
-A random 5 % of the labels are held out, XRLinear is trained on the others, and ``add_labels`` is
-given all instances with all labels; a full retrain over all labels is what it is held against. A
-seed decides which labels are held out, the tree, and the solver's order.
+A random 5 % of the labels are held out, XRLinear (with ``--overlap 2``, Disentangled around it) is
+trained on the others, and ``add_labels`` is given all instances with all labels; a full retrain
+over all labels is what it is held against. A seed decides which labels are held out, the tree, and
+the solver's order.
 
 - ``p1_diff``, ``p3_diff``, ``p5_diff``: added minus retrained, in points, means over seeds;
 - ``time_ratio``: seconds of ``add_labels`` in those of the retrain, label embeddings and tree
@@ -23,6 +24,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +33,7 @@ import numpy as np
 from benchmarks.report import finish, show
 from benchmarks.trees.data import features, sizes
 from multitudes.data import ReadOptions, read_dataset
+from multitudes.disentangle import Disentangled
 from multitudes.errors import MultitudesError
 from multitudes.linear import XRLinear
 from multitudes.metrics import precision_at_k
@@ -74,14 +77,14 @@ def load(source: Path) -> Problem:
     return Problem(X, training.Y, X_test, test.Y, training.Y.shape[1])
 
 
-def measure(problem: Problem, *, seeds: int, rounds: int, n_jobs: int) -> dict[str, Any]:
+def measure(
+    problem: Problem, *, seeds: int, rounds: int, n_jobs: int, overlap: int = 1
+) -> dict[str, Any]:
     """Both ways, for each seed, in turns."""
     small = problem._replace(X=problem.X[:WARM_UP], Y=problem.Y[:WARM_UP])
-    one_seed(small, 0, rounds=1, n_jobs=n_jobs)
-    found = [
-        one_seed(problem, random_state, rounds=rounds, n_jobs=n_jobs)
-        for random_state in range(seeds)
-    ]
+    make = partial(new_model, overlap=overlap, n_jobs=n_jobs)
+    one_seed(small, 0, make, rounds=1)
+    found = [one_seed(problem, seed, make, rounds=rounds) for seed in range(seeds)]
     result: dict[str, Any] = {"sizes": sizes(problem.X, problem.Y, problem.X_test), "seeds": seeds}
     for way in ("added", "retrained"):
         seconds = [second for one in found for second in one[way]["seconds"]]
@@ -95,21 +98,29 @@ def measure(problem: Problem, *, seeds: int, rounds: int, n_jobs: int) -> dict[s
     return {**result, "by_seed": found}
 
 
-def one_seed(problem: Problem, random_state: int, *, rounds: int, n_jobs: int) -> dict[str, Any]:
+def new_model(random_state: int, *, overlap: int, n_jobs: int) -> Any:
+    """An unfitted tree, in which labels overlap if asked for."""
+    model = XRLinear(random_state=random_state, n_jobs=n_jobs)
+    return Disentangled(model, overlap=overlap) if overlap > 1 else model
+
+
+def one_seed(
+    problem: Problem, random_state: int, make: Callable[[int], Any], *, rounds: int
+) -> dict[str, Any]:
     """Precision and seconds of both ways."""
     own = problem.held_out(random_state)
-    known = XRLinear(random_state=random_state, n_jobs=n_jobs).fit(*own.old_part())
+    known = make(random_state).fit(*own.old_part())
     seconds: dict[str, list[float]] = {"added": [], "retrained": []}
-    models: dict[str, XRLinear] = {}
+    models: dict[str, Any] = {}
     for _ in range(rounds):
-        grown, fresh = copy.deepcopy(known), XRLinear(random_state=random_state, n_jobs=n_jobs)
+        grown, fresh = copy.deepcopy(known), make(random_state)
         seconds["added"].append(stopwatch(lambda m=grown: m.add_labels(own.X, own.Y)))
         seconds["retrained"].append(stopwatch(lambda m=fresh: m.fit(own.X, own.Y)))
         models = {"added": grown, "retrained": fresh}
     return {way: {**quality(models[way], own), "seconds": seconds[way]} for way in models}
 
 
-def quality(model: XRLinear, problem: Problem) -> dict[str, Any]:
+def quality(model: Any, problem: Problem) -> dict[str, Any]:
     """P@k, and how many of the new labels are found, in percent."""
     found = model.predict(problem.X_test, top_k=max(KS))
     p = [100 * precision_at_k(found, problem.Y_test, k=k) for k in KS]
@@ -158,23 +169,28 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3, help="timed turns for each seed")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--overlap", type=int, default=1, help="leaves of a label at most")
     parser.add_argument("--no-store", action="store_true", help="only print")
     return parser.parse_args(given)
 
 
 def main() -> None:
     given = arguments()
-    results: dict[str, Any] = {"n_threads": given.threads, "held_out": HELD_OUT, "sets": {}}
+    settings = {"n_threads": given.threads, "held_out": HELD_OUT, "overlap": given.overlap}
+    results: dict[str, Any] = {**settings, "sets": {}}
     try:
         for source in given.data:
             result = measure(
-                load(source), seeds=given.seeds, rounds=given.rounds, n_jobs=given.threads
-            )
+                load(source), seeds=given.seeds, rounds=given.rounds, n_jobs=given.threads,
+                overlap=given.overlap,
+            )  # fmt: skip
             results["sets"][source.name] = result
             show_result(source.name, result)
     except MultitudesError as error:
         sys.exit(str(error))
-    finish("updates", results, store=not given.no_store)
+    finish(
+        "updates" if given.overlap == 1 else "updates-overlap", results, store=not given.no_store
+    )
 
 
 if __name__ == "__main__":

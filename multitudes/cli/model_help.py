@@ -23,6 +23,17 @@ def models_help() -> str:
     return text[0].upper() + text[1:]
 
 
+def features_help() -> str:
+    """Return the help of --features, with a few words about each."""
+    from multitudes.models.features import FEATURES
+
+    named = "; ".join(f"{spec.name}: {spec.summary}" for spec in FEATURES)
+    return (
+        f"What models over features learn from. {named}; encoder:FOLDER: embeddings of a saved "
+        "text encoder. Several, with commas between, side by side. By default tfidf."
+    )
+
+
 def show_settings(model: str, features: str | None, *, json: bool) -> None:
     """Show all settings of a model and its features, from the Config classes."""
     from multitudes.cli.show import console, show_json, table

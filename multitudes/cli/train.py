@@ -33,12 +33,9 @@ def _models() -> list[tuple[str, str]]:
 
 
 def _features() -> list[tuple[str, str]]:
-    return [
-        ("tfidf", "words, weighted"),
-        ("tfidf,encoder:", "words beside the embeddings of a saved text encoder"),
-        ("encoder:", "embeddings of a saved text encoder"),
-        ("hashing", "words, hashed: no vocabulary is kept"),
-    ]
+    from multitudes.models.features import feature_summaries
+
+    return feature_summaries()
 
 
 @dataclass(frozen=True)
@@ -60,8 +57,7 @@ class Choosing:
             "--features",
             metavar="NAME,...",
             autocompletion=_features,
-            help="What models over features learn from: tfidf (the default), hashing, "
-            "encoder:FOLDER for embeddings of a saved text encoder; several side by side.",
+            help=from_function("multitudes.cli.model_help:features_help"),
         ),
     ] = None
     settings: Annotated[
@@ -78,7 +74,7 @@ class Choosing:
         typer.Option(
             "--overlap",
             min=1,
-            help="Leaves of a tree that a label may live in, for ambiguous labels: try 2.",
+            help="Leaves of a tree that a label may live in; auto takes 2 for large label sets.",
         ),
     ] = None
     device: options.Device = None

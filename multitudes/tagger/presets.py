@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from multitudes import features
 from multitudes.disentangle import Disentangled
 from multitudes.errors import ConfigError, suggestion
-from multitudes.features import ConcatFeatures, HashingFeatures, TfidfFeatures
+from multitudes.features import ConcatFeatures, TfidfFeatures
 from multitudes.models import ModelSpec, built_in_models, model_spec
+from multitudes.models.features import ENCODER, FEATURES, feature_spec
 from multitudes.tagger.settings import settings_of
 
 AUTO = "auto"
@@ -22,8 +24,6 @@ ONE_VS_ALL_MAX_PAIRS = 20_000_000  # instances times labels
 AUTO_OVERLAP = 2
 
 OVERLAP = "overlap"
-ENCODER = "encoder"
-FEATURES = {"tfidf": TfidfFeatures, "hashing": HashingFeatures}
 
 
 class Choice(NamedTuple):
@@ -136,6 +136,7 @@ def make_model(name: str, settings: Mapping[str, Any]) -> tuple[Any, dict[str, A
 def named_features(names: str) -> Any:
     """Return unfitted features by name; several, with commas between, are put side by side.
 
+    The names are those of `multitudes.models.features`: "tfidf", "words-bigrams", "subwords", ...
     ``encoder:`` is followed by a saved model that has a text encoder (`Prime`), or by a folder or
     name of sentence-transformers; its embeddings of the texts are the features.
     """
@@ -144,7 +145,7 @@ def named_features(names: str) -> Any:
 
 
 def _block(name: str) -> Any:
-    kind, separator, source = name.partition(":")
+    kind, _, source = name.partition(":")
     if kind == ENCODER:
         if not source:
             raise ConfigError(
@@ -160,7 +161,8 @@ def _block(name: str) -> Any:
             f"features of {name!r} come from a model that is trained already: train one first, "
             f"and write encoder:FOLDER with its folder"
         )
-    if kind not in FEATURES or separator:
-        known = [*FEATURES, f"{ENCODER}:FOLDER"]
+    spec = feature_spec(name)
+    if spec is None:
+        known = [*(spec.name for spec in FEATURES), f"{ENCODER}:FOLDER"]
         raise ConfigError(f"there are no features {name!r}: {suggestion(name, known)}")
-    return FEATURES[kind]()
+    return getattr(features, spec.make)(**spec.settings)

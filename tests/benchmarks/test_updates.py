@@ -28,8 +28,10 @@ def data_folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_last_line_is_the_record(data_folder, monkeypatch, capsys):
+@pytest.mark.parametrize("overlap", ["1", "2"])
+def test_the_last_line_is_the_record(data_folder, monkeypatch, capsys, overlap):
     given = ["--data", str(data_folder), "--seeds", "2", "--rounds", "1", "--threads", "1"]
+    given += ["--overlap", overlap]
     monkeypatch.setattr(sys, "argv", ["updates", *given, "--no-store"])
     updates.main()
     record = json.loads(capsys.readouterr().out.splitlines()[-1])
