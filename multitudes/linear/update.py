@@ -58,7 +58,17 @@ def checked_new_labels(
                 f"got {label_features.shape[0]:,} rows"
             )
     warn_of_empty_rows(X)
-    return X, Y, label_features
+    return X, _without_unknown(X, Y, n_known), label_features
+
+
+def _without_unknown(X: Sparse, Y: Sparse, n_known: int) -> Sparse:
+    """Take new labels from instances without a feature: by these any instance would be theirs."""
+    row = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    kept = (np.diff(X.indptr) > 0)[row] | (Y.indices < n_known)
+    if kept.all():
+        return Y
+    starts = ends(np.bincount(row[kept], minlength=Y.shape[0]))
+    return sp.csr_array((Y.data[kept], Y.indices[kept], starts), shape=Y.shape)
 
 
 def warn_of_empty_rows(X: Sparse) -> None:
@@ -149,10 +159,19 @@ def add_labels(
     (trained,) = run_jobs([job], team, description="training new labels")
     old = levels[-1]
     chunks = [old.chunk(c, int(a), int(b - a)) for c, (a, b) in enumerate(pairs(tree.offsets[-1]))]
+    has_instance = np.bincount(carried.indices, minlength=larger.n_slots) > 0
     for leaf, chunk in zip(touched.tolist(), trained, strict=True):
+        first, end = larger.offsets[-1][leaf] + old_counts[leaf], larger.offsets[-1][leaf + 1]
+        chunk = _ranked_last(chunk, ~has_instance[first:end])
         chunks[leaf] = join_parts([chunks[leaf], chunk])
     last = LevelWeights.from_chunks(chunks, old.seen).converted(weights, larger.offsets[-1])
     return larger, [*levels[:-1], last]
+
+
+def _ranked_last(chunk: Chunk, unseen: npt.NDArray[np.bool_]) -> Chunk:
+    """Give children without an instance a bias that nothing has to be told apart from."""
+    bias = np.where(unseen, np.minimum(chunk.bias, -1), chunk.bias).astype(np.float32)
+    return chunk._replace(bias=bias)
 
 
 def with_fewer_negatives(

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes import store
-from multitudes.errors import DataError, NotFittedError
+from multitudes.errors import DataError, NotFittedError, UnknownFeaturesWarning
 from multitudes.linear import OneVsAll, Parabel, XRLinear
 
 from .problems import assert_same_levels, assert_same_predictions, problem
@@ -251,6 +251,19 @@ def test_a_label_with_neither_goes_to_the_smallest_leaf_and_ranks_last(data):
     assert model.tree_.leaf_of_label()[80] == smallest
     assert (model.predict(X, top_k=1).labels != 80).all()
     assert 80 in model.predict(X, top_k=81, beam_width=10**6).labels
+
+
+def test_instances_without_features_do_not_make_a_label_fit_everything(data):
+    """All that such an instance could teach is the bias."""
+    X, Y = data
+    model = XRLinear(**SMALL).fit(X, Y)
+    before = model.predict(X, top_k=3)
+    nothing = sp.csr_array((5, 60), dtype=np.float32)
+    grown = sp.csr_array((np.ones(5), (np.arange(5), np.full(5, 80))), shape=(5, 81))
+    with pytest.warns(UnknownFeaturesWarning, match="5 of 5 instances"):
+        model.add_labels(nothing, grown)
+    assert_same_predictions(model.predict(X, top_k=3), before)
+    assert 80 in model.predict(X[:1], top_k=81, beam_width=10**6).labels
 
 
 def test_labels_can_be_added_one_after_the_other(data):
