@@ -114,7 +114,7 @@ def test_senses_and_ambiguous_labels(tagger):
     assert all(f"{word} {w:+.2f}" in shown for sense in senses for word, w in sense.words)
     ambiguous = tagger.ambiguous_labels()
     rows = text_of(ambiguous._repr_html_())
-    assert rows.startswith("label distance variation cosine n_instances")
+    assert rows.startswith("label separation silhouette variation n_instances")
     assert ambiguous
     assert all(str(row.label) in rows for row in ambiguous)
 

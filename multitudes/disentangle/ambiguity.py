@@ -52,6 +52,13 @@ class Ambiguity(NamedTuple):
     variation: float
     n_instances: int
 
+    def __str__(self) -> str:
+        name = self.label if isinstance(self.label, str) else f"label {self.label}"
+        return (
+            f"{name}: separation {self.separation:.3f} (silhouette {self.silhouette:.3f}, "
+            f"variation {self.variation:.3f} bits), {self.n_instances:,} texts"
+        )
+
 
 def ambiguous(model: Any, *, min_instances: int = MIN_INSTANCES) -> list[Ambiguity]:
     """Rank the labels of a fitted `Disentangled` by how far apart their senses are.

@@ -98,7 +98,7 @@ def test_ambiguous_labels(cli, overlapping):
     result = cli("inspect", overlapping, "--ambiguous", "--top", 5)
     expected = [row.label for row in Tagger.load(overlapping).ambiguous_labels(top_k=5)]
     assert all(label in result.out for label in expected)
-    assert "cosine" in result.out
+    assert "silhouette" in result.out
     rows = cli("inspect", overlapping, "--ambiguous", "--top", 5, "--json").json
     assert [row["label"] for row in rows] == expected
 

@@ -44,7 +44,7 @@ def test_senses_and_ambiguous_labels_print_one_below_the_other(tagger):
     ambiguous = tagger.ambiguous_labels(top_k=3)
     lines = str(ambiguous).splitlines()
     assert len(lines) == len(ambiguous) > 1
-    assert lines[0].startswith(f"{ambiguous[0].label}: distance 0.")
+    assert lines[0].startswith(f"{ambiguous[0].label}: separation 0.")
     senses = tagger.senses(ambiguous[0].label)
     assert str(senses[0]) == senses[0].table()
     assert str(senses) == "\n".join(map(str, senses))
