@@ -20,6 +20,7 @@ from multitudes.progress import duration, is_shown, say, spelled
 
 SECONDS_MEASURED = 2.0
 SECONDS_OF_SLOW_STEPS = 10.0
+SECONDS_OF_WARMING_UP = 10.0  # of a GPU
 SHORT_SECONDS = 20.0  # what is not worth a word
 LONG_SECONDS = 600.0  # what a person wants to be warned of
 OTHERWISE = 1.5  # times as long or short as was said: worth another word
@@ -45,8 +46,9 @@ class Outlook:
 class Forecast:
     """Measures a run as it is checked, and says how much longer it will take.
 
-    What comes before the first check is left out, because a GPU compiles and allocates then; but
-    not on a CPU if it took so long that waiting for more would keep the person waiting too.
+    What comes before the first check is left out, and on a GPU the first seconds, in which it
+    compiles and allocates; but not on a CPU if the first steps took so long that waiting for more
+    would keep the person waiting too.
 
     Parameters
     ----------
@@ -73,7 +75,10 @@ class Forecast:
         """Take the time; to be called when the device has nothing left to do."""
         if self.is_over:
             return
-        self._checks.append((time.monotonic(), self.run.n_epochs_done))
+        now, began = time.monotonic(), self._checks[0][0]
+        if not self._on_cpu and len(self._checks) == 1 and now - began < SECONDS_OF_WARMING_UP:
+            return
+        self._checks.append((now, self.run.n_epochs_done))
         slow = self._on_cpu and self._checks[1][0] - self._checks[0][0] > SECONDS_OF_SLOW_STEPS
         first, last = self._checks[0 if slow else 1], self._checks[-1]
         seconds, n_epochs = last[0] - first[0], last[1] - first[1]
