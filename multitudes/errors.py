@@ -106,8 +106,12 @@ def require(module: str, *, extra: str) -> ModuleType:
 def suggestion(unknown: object, known: Iterable[str]) -> str:
     """The tail of an "unknown name" message: the nearest known name, or all of them."""
     names = sorted(known)
-    close = difflib.get_close_matches(str(unknown), names, n=1, cutoff=0.6)
-    if not close:  # "epochs" for "training.epochs"
-        close = [name for name in names if name.rpartition(".")[2] == unknown]
+    close = [name for name in names if name.rpartition(".")[2] == unknown]  # without "training."
+    close = close or difflib.get_close_matches(str(unknown), names, n=1, cutoff=0.6)
     offered = " or ".join(repr(name) for name in close)
     return f"did you mean {offered}?" if close else f"known: {', '.join(names)}"
+
+
+def counted(count: int, what: str) -> str:
+    """A number and its noun, "1 label" or "3,000 labels"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -19,6 +19,7 @@ __all__ = [
     "checked_label_ids",
     "checked_labels",
     "checked_number",
+    "checked_removal",
     "checked_weights",
     "label_matrix",
 ]
@@ -148,6 +149,14 @@ def checked_label_ids(labels: npt.ArrayLike, n_labels: int) -> IntArray:
     if len(outside):
         raise DataError(f"labels must be ids from 0 to {n_labels - 1:,}, got {outside[0]}")
     return array.astype(np.int64)
+
+
+def checked_removal(labels: npt.ArrayLike, n_labels: int) -> IntArray:
+    """Return the labels to remove, ascending and each once; at least one must stay."""
+    dropped = {checked_label(label, n_labels) for label in np.atleast_1d(labels).tolist()}
+    if len(dropped) == n_labels:
+        raise DataError("all labels would be removed: a model needs at least one")
+    return np.array(sorted(dropped), np.int64)
 
 
 def checked_count(value: Any, name: str, *, at_least: int = 1) -> int:

@@ -100,8 +100,6 @@ def _story(event: CardEvent) -> str:
 
 
 def _settings(summary: Mapping[str, Any]) -> str:
-    from multitudes.cli.inspect import flat_settings
-
     rows = [
         f"| {part['kind']} | {name} | `{value}` |"
         for part in summary["objects"]
@@ -109,3 +107,12 @@ def _settings(summary: Mapping[str, Any]) -> str:
         if part["kind"] not in ("label-tree", "level-weights")
     ]
     return "\n".join(["| part | setting | value |", "|---|---|---|", *rows])
+
+
+def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield nested settings under the names that ``--set`` takes, e.g. solver.cost."""
+    for name, value in settings.items():
+        if isinstance(value, dict) and value:
+            yield from flat_settings(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value

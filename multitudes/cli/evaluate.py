@@ -31,6 +31,14 @@ def evaluate(
         typer.Option("--sets", help="Take the predictions as sets: precision, recall and F1."),
     ] = False,
     intervals: options.Intervals = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.png",
+            help="Draw how reliable scores are and, with --train, which labels are found.",
+        ),
+    ] = None,
     reading: Reading = Reading(),
     json: options.Json = False,
 ) -> None:
@@ -39,9 +47,11 @@ def evaluate(
     Example:  multitudes evaluate predictions.jsonl test.jsonl --train train.jsonl
     """
     from multitudes import progress
+    from multitudes.cli.plots import check_plot, plot_evaluation
     from multitudes.cli.show import show_json, show_report
     from multitudes.tagger.evaluation import evaluate_aligned
 
+    check_plot(plot)
     if sets and measuring.ks is not None:
         raise ConfigError(
             f"--ks {measuring.ks} is for ranked labels, and --sets measures whole sets: "
@@ -59,6 +69,10 @@ def evaluate(
             resampling=measuring.resampling() if intervals else None,
         )
     report = in_flags(report)
+    if plot is not None:
+        plot_evaluation(plot, aligned, report)
+        if not reading.quiet:
+            remark(f"drawn to {plot}")
     if json:
         show_json(report.to_dict())
     else:
@@ -117,7 +131,7 @@ def aligned_files(
 
     models = {path: _load(path) for path in files if _is_model(path)}
     _check(measuring, models)
-    truth_data = reading.dataset(truth, split="tst")
+    truth_data = reading.dataset(truth, split="tst", require_labels=True)
     train = measuring.train
     train_data = None if train is None else reading.dataset(train, split="trn")
     for tagger in models.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -131,7 +131,7 @@ def _size(manifest: Manifest, home: str) -> dict[str, int]:
 
 
 def _show_summary(model: Path, manifest: Manifest, *, verified: bool) -> None:
-    from multitudes.cli.card_views import card_lines
+    from multitudes.cli.card_views import card_lines, flat_settings
     from multitudes.cli.show import console, say, table
     from multitudes.tagger.card import ModelCard
 
@@ -161,15 +161,6 @@ def _show_summary(model: Path, manifest: Manifest, *, verified: bool) -> None:
             for name, size in part["folders"].items()
         ]
         out.print(table(["", ""], rows, left=2))
-
-
-def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield nested settings under the names that ``--set`` takes, e.g. solver.cost."""
-    for name, value in settings.items():
-        if isinstance(value, dict) and value:
-            yield from flat_settings(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
 
 
 def _show_trees(model: Path, state: State, depth: int) -> None:
@@ -266,11 +257,13 @@ def _show_ambiguous(model: Path, top: int, *, json: bool) -> None:
         show_json([row | {"n_texts": row.pop("n_instances")} for row in rows])
         return
     rows = [
-        [str(row.label), f"{row.n_instances:,}", *(f"{value:.2f}" for value in row[1:4])]
+        [str(row.label), f"{row.n_instances:,}", *(f"{value:.2f}" for value in row[1:5])]
         for row in found
     ]
-    console().print(table(["label", "texts", "distance", "variation", "cosine"], rows))
+    columns = ["separation", "silhouette", "error", "variation"]
+    console().print(table(["label", "texts", *columns], rows))
     say(
-        "\ndistance = variation * (1 - cosine); variation: bits by which the label's texts are "
-        "divided among its leaves; cosine: between the words that tell them"
+        "\nseparation = silhouette - error; silhouette: how much nearer a label's texts are to "
+        "those of their own sense than to the other, at most 1; error: its standard error; "
+        "variation: bits by which the texts are divided among leaves"
     )

@@ -2,93 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from multitudes.cli import options
+from multitudes.cli.answers import Answer, Texts
 from multitudes.cli.streams import STANDARD, TolerantReading, output, refuse_overwriting, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
     from multitudes.data import Dataset
-    from multitudes.tagger import Among, Tagger, Written
-    from multitudes.tagger.prediction import Kind
+    from multitudes.tagger import Tagger, Written
 
 
 def _formats() -> list[str]:
     from multitudes.data.prediction_writing import FORMATS
 
     return list(FORMATS)
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """Which labels are wanted, and with which numbers."""
-
-    top_k: Annotated[
-        int | None,
-        typer.Option(
-            "--top-k", "-k", min=1, help="Labels per instance, at most: 5, or all with --sets."
-        ),
-    ] = None
-    threshold: Annotated[
-        float | None, typer.Option("--threshold", help="Leave out labels with a lower score.")
-    ] = None
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Probabilities instead of scores: calibrate first.")
-    ] = False
-    sets: Annotated[
-        bool,
-        typer.Option("--sets", help="The likely label set of each instance: calibrate first."),
-    ] = False
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            "--labels",
-            metavar="FILE|NAME,...",
-            help="Predict only these labels: a file with one on each line, or names.",
-        ),
-    ] = None
-    only_new: Annotated[
-        bool,
-        typer.Option("--only-new", help="Leave out the labels that instances of DATA have."),
-    ] = False
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of prediction."""
-        return "sets" if self.sets else "probabilities" if self.proba else "scores"
-
-    @property
-    def score(self) -> str:
-        """What the numbers are."""
-        return "score" if self.kind == "scores" else "probability"
-
-    def among(self, tagger: Tagger, *, quiet: bool) -> Among:
-        """Return which labels may be predicted."""
-        from multitudes.cli.label_lists import listed_labels
-        from multitudes.tagger import Among
-
-        names = None
-        if self.labels is not None:
-            names = listed_labels(self.labels, tagger.classes_, option="--labels", quiet=quiet)
-        return Among(names, self.only_new)
-
-
-@dataclasses.dataclass(frozen=True)
-class Texts:
-    """Texts given on the command line, and how they are shown."""
-
-    text: Annotated[
-        list[str] | None,
-        typer.Option("--text", help="Tag this text and show its labels. May be repeated."),
-    ] = None
-    explain: Annotated[
-        bool, typer.Option("--explain", help="With --text: show what is behind each label.")
-    ] = False
 
 
 def predict(
@@ -101,9 +33,9 @@ def predict(
         str | None,
         typer.Option(
             "--output-format",
-            metavar="jsonl|csv|tsv|parquet",
+            metavar="FORMAT",
             autocompletion=_formats,
-            help="How predictions are written; by default the suffix of -o says so.",
+            help="jsonl, csv, tsv or parquet; by default the suffix of -o says so.",
         ),
     ] = None,
     texts: Texts = Texts(),
@@ -147,6 +79,8 @@ def _check(data: Path | None, texts: Texts, answer: Answer, out: Path) -> None:
         raise ConfigError(
             "predict takes --proba or --sets, not both: the labels of --sets have probabilities"
         )
+    if texts.html is not None and not texts.explain:
+        raise ConfigError(f"--html writes explanations: add --explain to get {texts.html}")
     if data is not None and texts.explain:
         raise ConfigError(
             "--explain goes with --text: give the text to be explained, --text '...' --explain"

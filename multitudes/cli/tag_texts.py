@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from multitudes.cli.streams import remark
 
 if TYPE_CHECKING:
-    from multitudes.cli.predict import Answer, Texts
+    from multitudes.cli.answers import Answer, Texts
     from multitudes.tagger import Tag, Tagger
 
 SHOWN = 60  # characters of a text in remarks
@@ -32,7 +33,12 @@ def tag_texts(tagger: Tagger, given: Texts, answer: Answer, *, quiet: bool, json
         threshold=answer.threshold,
         among=answer.among(tagger, quiet=quiet),
     )
-    unknown = _unknown(tagger, texts)
+    nothing_known = set(tagger.unreadable(texts))
+    unknown = [row in nothing_known for row in range(len(texts))]
+    if given.html is not None:
+        _write_page(given.html, tagger, texts, tagged, quiet=quiet)
+        if not json:
+            return
     if json:
         rows = zip(texts, tagged, unknown, strict=True)
         show_json([_plain(tagger, *row, explain=given.explain) for row in rows])
@@ -41,7 +47,7 @@ def tag_texts(tagger: Tagger, given: Texts, answer: Answer, *, quiet: bool, json
         if number:
             typer.echo()
         if len(texts) > 1:
-            typer.secho(text, bold=True)
+            typer.secho(text.strip() or "(empty)", bold=True)
         if unknown[number] and not quiet:
             remark(_sentence(text))
         _show_labels(tags, answer.score, tagger.titles_)
@@ -49,13 +55,15 @@ def tag_texts(tagger: Tagger, given: Texts, answer: Answer, *, quiet: bool, json
             _show_reasons(tagger, text, tags)
 
 
-def _unknown(tagger: Tagger, texts: list[str]) -> list[bool]:
-    """Return for each text whether the model knows no word of it."""
-    from multitudes.tagger.prediction import says_nothing
+def _write_page(
+    path: Path, tagger: Tagger, texts: list[str], tagged: list[list[Tag]], *, quiet: bool
+) -> None:
+    from multitudes.cli.html_page import write_page
 
-    known = tagger._predictor().transform(tagger._checked_inputs(texts))
-    found: list[bool] = says_nothing(known).tolist()
-    return found
+    title = texts[0] if len(texts) == 1 else f"{len(texts)} texts"
+    write_page(path, tagger, texts, tagged, title=title)
+    if not quiet:
+        remark(f"written to {path}")
 
 
 def _sentence(text: str) -> str:

@@ -27,6 +27,7 @@ import scipy.sparse as sp
 
 from multitudes.data.compression import open_bytes
 from multitudes.data.lines import line_blocks
+from multitudes.data.prediction_tables import is_prediction_table, read_prediction_table
 from multitudes.data.reading import read_dataset
 from multitudes.data.report import ErrorLog
 from multitudes.errors import DataError
@@ -105,9 +106,9 @@ def read_prediction_file(path: str | PathLike[str], *, format: str | None = None
         return _read_json_lines(path)
     if start.startswith(b"PK") and format is None:
         return _read_npz(path)
-    from multitudes.data.prediction_tables import is_prediction_table, read_prediction_table
-
-    return read_prediction_table(path) if is_prediction_table(path) else _from_dataset(path, None)
+    if is_prediction_table(path):
+        return PredictionFile(path, **read_prediction_table(path)._asdict())
+    return _from_dataset(path, None)
 
 
 @dataclass

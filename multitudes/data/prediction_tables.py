@@ -1,4 +1,4 @@
-"""Prediction tables, with a row per label: CSV, TSV and Parquet back to a `PredictionFile`.
+"""Prediction tables, with a row per label: CSV, TSV and Parquet, read back.
 
 `multitudes.data.prediction_writing` says which columns they have. Rows may stand in any order, as
 after sorting in a spreadsheet, and other columns may stand beside them.
@@ -12,14 +12,14 @@ import re
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multitudes.data.compression import open_bytes, peek
 from multitudes.data.formats.parquet import open_parquet
-from multitudes.data.prediction_files import PredictionFile
 from multitudes.errors import DataError, require
+from multitudes.types import FloatArray, IntArray, LabelArray
 
 NEEDED = ("rank", "label", "score")
 INSTANCES = ("uid", "row")
@@ -29,12 +29,22 @@ _MARK = b"\xef\xbb\xbf"
 _PEEK_BYTES = 1 << 12
 
 
+class TableRows(NamedTuple):
+    """What a table holds; the fields of a `PredictionFile`."""
+
+    counts: IntArray
+    labels: LabelArray
+    scores: FloatArray
+    names: list[str]
+    uids: list[str] | None
+
+
 def is_prediction_table(path: Path) -> bool:
     """Return whether a file is a table of predictions: its header has their columns."""
     return _has_columns(_header(path))
 
 
-def read_prediction_table(path: Path) -> PredictionFile:
+def read_prediction_table(path: Path) -> TableRows:
     """Read a table of predictions; what is wrong is said with file and row."""
     header = _header(path)
     key = next(name for name in INSTANCES if name in header)
@@ -45,7 +55,7 @@ def read_prediction_table(path: Path) -> PredictionFile:
             found.add(*(cells[place] for place in places))
         except (ValueError, IndexError) as error:
             raise DataError(f"{path}: row {number}: {error}; the row is {cells!r}") from None
-    return found.file()
+    return found.in_order()
 
 
 def _has_columns(header: Sequence[str]) -> bool:
@@ -122,7 +132,7 @@ class _Rows:
         self.ranks.append(int(place))
         self.scores.append(_number(score, "score", -place))
 
-    def file(self) -> PredictionFile:
+    def in_order(self) -> TableRows:
         """Return the predictions, instances in order and the labels of each by rank."""
         of, n = np.array(self.of, np.int64), len(self.instances)
         uids: list[str] | None = list(self.instances)
@@ -131,13 +141,12 @@ class _Rows:
             self._check_rows(rows)
             of, uids = rows[of], None
         order = np.lexsort((np.array(self.ranks, np.int64), of))
-        return PredictionFile(
-            self.path,
+        return TableRows(
             np.bincount(of, minlength=n).astype(np.int64),
             np.array(self.labels, np.int32)[order],
             np.array(self.scores, np.float32)[order],
-            names=list(self.names),
-            uids=uids,
+            list(self.names),
+            uids,
         )
 
     def _check_rows(self, rows: Any) -> None:

@@ -1,5 +1,6 @@
 """Label disentanglement: an ambiguous label may live in several leaves."""
 
+from multitudes.disentangle.ambiguity import Ambiguity, ambiguous
 from multitudes.disentangle.disentangled import Disentangled
 from multitudes.disentangle.entangling import Entangled, entangle
 from multitudes.disentangle.leaf_assignment import (
@@ -10,7 +11,7 @@ from multitudes.disentangle.leaf_assignment import (
     tp_bound,
 )
 from multitudes.disentangle.random_copies import random_assignment
-from multitudes.disentangle.senses import Ambiguity, Sense, ambiguous
+from multitudes.disentangle.senses import Sense
 
 __all__ = [
     "Ambiguity",

@@ -28,11 +28,17 @@ from multitudes.linear.scoring import mean_of_logs
 from multitudes.linear.search_index import checked_merge
 from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
-from multitudes.linear.update import checked_new_labels, checked_removal, checked_update
+from multitudes.linear.update import checked_new_labels, checked_update
 from multitudes.scores.ensemble import CANDIDATES, average
 from multitudes.store import State, build, state_of
 from multitudes.types import PartitionModel, Predictions, Sparse
-from multitudes.validation import checked_count, checked_features, checked_labels, checked_number
+from multitudes.validation import (
+    checked_count,
+    checked_features,
+    checked_labels,
+    checked_number,
+    checked_removal,
+)
 
 AUTO = "auto"
 INITIAL = ("balanced", "random")

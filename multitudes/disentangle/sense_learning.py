@@ -11,13 +11,18 @@ import scipy.sparse as sp
 from multitudes.disentangle.inputs import rows_of
 from multitudes.disentangle.senses import N_NEAREST, N_WORDS, SenseNotes
 from multitudes.kernels.clustering.assignment import top_counts
-from multitudes.kernels.clustering.senses import sense_similarities, shared_labels, telling_features
+from multitudes.kernels.clustering.senses import (
+    sense_silhouettes,
+    sense_similarities,
+    shared_labels,
+    telling_features,
+)
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights
 from multitudes.types import FloatArray, IntArray, LabelArray, Predictions, Sparse
 
-BLOCKS_PER_THREAD = 8  # of leaves: enough to even out, few enough to cost nothing
+BLOCKS_PER_THREAD = 8  # of leaves or labels: enough to even out, few enough to cost nothing
 
 
 def learn_senses(
@@ -47,12 +52,15 @@ def learn_senses(
     with ThreadTeam(n_jobs) as team:
         uses = sense_uses(tree, X, Y, team)
         words, weights = _words(tree, rankers, X, uses, team)
+        silhouettes, spreads = _silhouettes(tree, X, uses, team)
     return SenseNotes(
         np.diff(uses.indptr).astype(np.int32),
         _most_similar(uses, keep_examples),
         _nearest(tree, Y, uses),
         words,
         weights.astype(np.float16),
+        silhouettes,
+        spreads,
     )
 
 
@@ -87,7 +95,7 @@ def sense_uses(tree: LabelTree, X: Sparse, Y: Sparse, team: ThreadTeam) -> sp.cs
             buffers.get("total", partial(np.zeros, X.shape[1])), similarity,
         )  # fmt: skip
 
-    team.map(compare, _leaf_blocks(tree, team))
+    team.map(compare, _blocks(tree.n_leaves, team))
     slot_of_pair, best = _winners(tree, label_start, slot_start, similarity)
     shape = (tree.n_slots, Y.shape[0])
     uses: sp.csr_array[Any] = sp.csr_array((best, (slot_of_pair, instances)), shape=shape)
@@ -136,8 +144,34 @@ def _words(
                 chunk.entry_value, total, words[first:last], weights[first:last],
             )  # fmt: skip
 
-    team.map(tell, _leaf_blocks(tree, team))
+    team.map(tell, _blocks(tree.n_leaves, team))
     return words, weights
+
+
+def _silhouettes(
+    tree: LabelTree, X: Sparse, uses: sp.csr_array[Any], team: ThreadTeam
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of the silhouettes of each slot's instances."""
+    mean, spread = np.empty(tree.n_slots, np.float32), np.empty(tree.n_slots, np.float32)
+    label_slot, slots = tree.slots_of_label()
+    use_start, users = rows_of(uses)
+    sizes = np.bincount(tree.slot_labels, weights=np.diff(use_start), minlength=tree.n_labels)
+    largest = int(sizes.max(initial=0))
+    rows, buffers = _rows_and_values(X), ThreadBuffers()
+    lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), np.float64).ravel())
+    scale = np.divide(1, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
+
+    def measure(labels: range) -> None:
+        sense_silhouettes(
+            *rows, scale.astype(np.float32),
+            label_slot[labels.start : labels.stop + 1], slots, use_start, users,
+            buffers.get("total", partial(np.zeros, X.shape[1])),
+            buffers.get("own", partial(np.zeros, largest)),
+            buffers.get("other", partial(np.zeros, largest)), mean, spread,
+        )  # fmt: skip
+
+    team.map(measure, _blocks(tree.n_labels, team))
+    return mean, spread
 
 
 def _nearest(tree: LabelTree, Y: Sparse, uses: sp.csr_array[Any]) -> LabelArray:
@@ -162,10 +196,10 @@ def _most_similar(uses: sp.csr_array[Any], k: int) -> LabelArray:
     return Predictions.from_csr(kept, k).labels
 
 
-def _leaf_blocks(tree: LabelTree, team: ThreadTeam) -> list[range]:
-    size = max(1, tree.n_leaves // (BLOCKS_PER_THREAD * team.n_threads))
-    starts = range(0, tree.n_leaves, size)
-    return [range(start, min(start + size, tree.n_leaves)) for start in starts]
+def _blocks(n: int, team: ThreadTeam) -> list[range]:
+    """Divide 0 to n - 1 into runs: leaves, or labels."""
+    size = max(1, n // (BLOCKS_PER_THREAD * team.n_threads))
+    return [range(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def _rows_and_values(X: Sparse) -> tuple[IntArray, LabelArray, FloatArray]:

@@ -1,30 +1,25 @@
-"""The senses of a label, one for each of its leaves, and how far apart they are."""
+"""The senses of a label, one for each of its leaves."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from multitudes import views
-from multitudes.errors import ConfigError, NotFittedError
-from multitudes.labels import LabelTree
+from multitudes.errors import ConfigError
 from multitudes.types import FloatArray, LabelArray
-from multitudes.validation import checked_count, checked_label
+from multitudes.validation import checked_label
 
 N_WORDS = 12
 """Telling words kept for each slot."""
 
 N_NEAREST = 5
 """Nearest labels kept for each slot."""
-
-MIN_INSTANCES = 10
-"""Labels with fewer training instances are not ranked by ambiguity: their senses are chance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +38,10 @@ class SenseNotes:
         Features that speak most for the label in these instances; -1 where there are fewer.
     word_weights : float16 array (n_slots, N_WORDS)
         How much each speaks for it, falling; 0 beside each -1.
+    silhouettes : float32 array (n_slots,)
+        Mean silhouette of these instances among those of the label's other leaves, see `Sense`.
+    spreads : float32 array (n_slots,)
+        Standard deviation of the silhouettes.
 
     Notes
     -----
@@ -54,6 +53,8 @@ class SenseNotes:
     nearest: LabelArray
     words: LabelArray
     word_weights: npt.NDArray[np.float16]
+    silhouettes: FloatArray
+    spreads: FloatArray
 
     def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays by name, for the store."""
@@ -91,6 +92,10 @@ class Sense:
     examples : tuple of int
         Rows of the training data that are most typical of this sense, best first; at most
         `keep_examples`.
+    silhouette : float
+        How much nearer these instances are to each other than to those of the label's nearest
+        other sense, from -1 to 1; 0 if there is no other. With a and b the mean cosine of an
+        instance with the one and with the other, the mean of (a - b) / max(a, b).
     texts : tuple of str
         Those of the examples, if they are known.
     """
@@ -101,6 +106,7 @@ class Sense:
     nearest: tuple[Any, ...]
     words: tuple[tuple[Any, float], ...]
     examples: tuple[int, ...]
+    silhouette: float
     texts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -204,106 +210,5 @@ def _sense(notes: SenseNotes, tree: int, leaf: int, slot: int) -> Sense:
         tuple(nearest.tolist()),
         tuple(zip(words.tolist(), weights.tolist(), strict=True)),
         tuple(examples.tolist()),
+        float(notes.silhouettes[slot]),
     )
-
-
-class Ambiguity(NamedTuple):
-    """How far apart the senses of a label are.
-
-    Attributes
-    ----------
-    label : int or str
-        Its id, or its name.
-    distance : float
-        ``variation * (1 - cosine)``, by which labels are ranked: large where a label's instances
-        are divided evenly among leaves *and* other words speak for it in each.
-    variation : float
-        Variation of information, in bits, between a label's instances as one cluster and as
-        divided among its leaves, which is the entropy of the division: 0 if all are in one leaf,
-        1 for halves.
-    cosine : float
-        Between the weights of the label's copies on their telling words, each weight times the
-        word's mean value in the instances of the sense. With more than two copies the mean over
-        pairs of instances in different senses; 1 where all instances are in one.
-    n_instances : int
-        Training instances of the label.
-
-    Notes
-    -----
-    In an ensemble all are means over the trees.
-    """
-
-    label: int | str
-    distance: float
-    variation: float
-    cosine: float
-    n_instances: int
-
-    def __str__(self) -> str:
-        name = self.label if isinstance(self.label, str) else f"label {self.label}"
-        return (
-            f"{name}: distance {self.distance:.3f} (variation {self.variation:.3f} bits, cosine "
-            f"{self.cosine:.3f}), {self.n_instances:,} texts"
-        )
-
-
-def ambiguous(model: Any, *, min_instances: int = MIN_INSTANCES) -> list[Ambiguity]:
-    """Rank the labels of a fitted `Disentangled` by how far apart their senses are.
-
-    Parameters
-    ----------
-    model : Disentangled
-    min_instances : int
-        Leave out labels with fewer training instances. Labels with one leaf are left out, too.
-
-    Returns
-    -------
-    list of Ambiguity
-        The most ambiguous label first.
-    """
-    if not hasattr(model, "models_"):
-        raise NotFittedError("this model has not learned anything yet: call fit or load first")
-    min_instances = checked_count(min_instances, "min_instances", at_least=0)
-    trees, notes = [part.tree_ for part in model.models_], noted(model)
-    measured = np.stack(
-        [_measure(*pair, model.n_features_in_) for pair in zip(trees, notes, strict=True)]
-    )  # (n_trees, 2, n_labels)
-    variation, cosine = measured.mean(axis=0, dtype=np.float32)
-    distance = (measured[:, 0] * (1 - measured[:, 1])).mean(axis=0, dtype=np.float32)
-    n_leaves = np.max([np.bincount(tree.slot_labels) for tree in trees], axis=0)
-    n_instances = np.bincount(trees[0].slot_labels, weights=notes[0].counts).astype(np.int64)
-    labels = np.flatnonzero((n_leaves > 1) & (n_instances >= min_instances))
-    labels = labels[np.lexsort((labels, -distance[labels]))]
-    columns = (labels, *(column[labels] for column in (distance, variation, cosine, n_instances)))
-    return [Ambiguity(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-
-
-def _measure(tree: LabelTree, notes: SenseNotes, n_features: int) -> FloatArray:
-    """Variation and cosine of every label of one tree, float32 (2, n_labels)."""
-    counts = notes.counts.astype(np.float64)
-    n_instances = np.bincount(tree.slot_labels, weights=counts)
-    share = counts / np.maximum(n_instances, 1)[tree.slot_labels]
-    bits = -share * np.log2(np.where(share > 0, share, 1))
-    variation = np.bincount(tree.slot_labels, weights=bits)
-    words = _unit_words(notes, n_features)
-    members: sp.csr_array[Any] = sp.csr_array(
-        (share, (tree.slot_labels, np.arange(tree.n_slots))), shape=(tree.n_labels, tree.n_slots)
-    )
-    mean = members @ words
-    # |sum of share * words|^2 has every pair of copies twice, and each copy with itself once.
-    with_itself = np.bincount(tree.slot_labels, weights=share**2)
-    own = np.bincount(tree.slot_labels, weights=share**2 * (notes.words[:, 0] >= 0))
-    different = np.asarray(mean.multiply(mean).sum(axis=1)).ravel() - own
-    pairs = 1 - with_itself
-    cosine = np.where(pairs > 1e-9, different / np.maximum(pairs, 1e-9), 1)
-    return np.stack([variation, np.clip(cosine, 0, 1)]).astype(np.float32)
-
-
-def _unit_words(notes: SenseNotes, n_features: int) -> sp.csr_array[Any]:
-    """The telling words of each slot as a row of length 1, (n_slots, n_features)."""
-    weights = notes.word_weights.astype(np.float64)
-    weights /= np.maximum(np.sqrt((weights**2).sum(axis=1, keepdims=True)), 1e-12)
-    known = notes.words >= 0
-    slots = np.repeat(np.arange(len(known)), known.sum(axis=1))
-    shape = (len(known), n_features)
-    return sp.csr_array((weights[known], (slots, notes.words[known])), shape=shape)

@@ -166,10 +166,7 @@ def without_labels(notes: SenseNotes, tree: LabelTree, dropped: IntArray) -> Sen
     new_id = np.append(np.where(stays, np.cumsum(stays) - 1, -1), -1)  # -1, for none, stays -1
     nearest = new_id[notes.nearest[kept]]
     order = np.argsort(nearest < 0, axis=1, kind="stable")  # gaps move to the end
-    return SenseNotes(
-        notes.counts[kept],
-        notes.examples[kept],
-        np.take_along_axis(nearest, order, axis=1).astype(np.int32),
-        notes.words[kept],
-        notes.word_weights[kept],
-    )
+    fields = (field.name for field in dataclasses.fields(notes))
+    stays_as_it_is = {name: getattr(notes, name)[kept] for name in fields}
+    nearest = np.take_along_axis(nearest, order, axis=1).astype(np.int32)
+    return SenseNotes(**(stays_as_it_is | {"nearest": nearest}))

@@ -27,6 +27,7 @@ from multitudes.encoder.prototypes.network import PrototypeConfig, PrototypeNetw
 from multitudes.encoder.sampling import SamplerConfig  # noqa: E402
 from multitudes.encoder.search.approximate import IndexConfig  # noqa: E402
 from multitudes.encoder.search.index import PrototypeIndex  # noqa: E402
+from multitudes.encoder.updating import UpdateConfig  # noqa: E402
 
 __all__ = [
     "PRESETS",
@@ -44,6 +45,7 @@ __all__ = [
     "PrototypeNetwork",
     "SamplerConfig",
     "Targets",
+    "UpdateConfig",
     "dynamic_margin_loss",
     "load_backbone",
     "make_targets",

@@ -204,6 +204,19 @@ class KeptInstances:
             return NearestInstances(np.zeros(0, np.int64), np.zeros(0, np.float32))
         return nearest_instances(label, query, self.vectors, self.Y, top_k=top_k)
 
+    def with_more(self, embeddings: FloatArray, Y: Sparse) -> KeptInstances:
+        """Further instances behind these; Y (n, n_labels) may have labels added since."""
+        columns = sp.csc_array((self.Y.shape[0], Y.shape[1] - self.Y.shape[1]), dtype=np.float32)
+        known = sp.hstack([self.Y, columns], format="csr")
+        return KeptInstances(
+            np.concatenate([self.vectors, embeddings.astype(np.float16)]),
+            sp.csc_array(sp.vstack([known, sp.csr_array(Y)])),
+        )
+
+    def with_labels(self, kept: npt.NDArray[np.bool_]) -> KeptInstances:
+        """The same with the labels that are marked in `kept`."""
+        return KeptInstances(self.vectors, self.Y[:, np.flatnonzero(kept[: self.Y.shape[1]])])
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Arrays by name, as the store takes them."""
         return {

@@ -13,7 +13,7 @@ from multitudes.deep.texts.inputs import Texts
 from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows, joined
 from multitudes.encoder.backbone.embedding import embed
-from multitudes.encoder.network import PrimeNetwork
+from multitudes.encoder.network import PrimeNetwork, Sources, new_sources
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import FloatArray
 
@@ -50,6 +50,30 @@ class NewLabels:
         )
         found: FloatArray = vectors.float().cpu().numpy()
         return found
+
+
+def sources_of_label(
+    network: PrimeNetwork, labels: TokenRows, added_centroids: FloatArray, label: int
+) -> Sources:
+    """Return the sources of one label's prototype, one row each.
+
+    Parameters
+    ----------
+    network : PrimeNetwork
+    labels : TokenRows
+        The texts of all labels, those added last.
+    added_centroids : float32 array (n_added, d)
+    label : int
+        Its id.
+    """
+    backbone, row = network.backbone, labels.take(np.array([label]))
+    texts = torch.from_numpy(embed(backbone, row, "Embedding labels")).to(backbone.device)
+    n_trained = len(labels) - len(added_centroids)
+    if label < n_trained:
+        return network.sources_of(torch.tensor([label], device=backbone.device), texts)
+    centroid = torch.from_numpy(added_centroids[[label - n_trained]])
+    has_text = torch.from_numpy(has_words(row, backbone.tokenizer))
+    return new_sources(texts, centroid.to(backbone.device), has_text.to(backbone.device))
 
 
 def example_centroids(

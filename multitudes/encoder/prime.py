@@ -21,7 +21,6 @@ from multitudes.deep.texts.inputs import (
     checked_texts,
     checked_validation,
 )
-from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows, joined
 from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.embedding import PredictionEncoder, embed
@@ -37,17 +36,24 @@ from multitudes.encoder.fitting import (
     label_prototypes,
 )
 from multitudes.encoder.losses.config import LossConfig
-from multitudes.encoder.network import PrimeNetwork, Sources, new_sources
-from multitudes.encoder.new_labels import NewLabels, example_centroids
+from multitudes.encoder.network import PrimeNetwork
+from multitudes.encoder.new_labels import NewLabels, example_centroids, sources_of_label
 from multitudes.encoder.prototypes.network import SOURCES, PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.encoder.search.index import PrototypeIndex
+from multitudes.encoder.updating import (
+    UpdateConfig,
+    of_update,
+    update_network,
+    with_added_labels,
+    without_labels,
+)
 from multitudes.errors import DataError
 from multitudes.estimator import Estimator
 from multitudes.store import State
 from multitudes.types import FloatArray, Predictions, Sparse
-from multitudes.validation import checked_label, checked_labels
+from multitudes.validation import checked_label, checked_labels, checked_removal
 
 
 class Prime(Estimator):
@@ -68,6 +74,8 @@ class Prime(Estimator):
         How batches are put together.
     training : TrainingConfig
         Epochs, learning rate, precision, checkpoints; `random_state` is the one below.
+    update : UpdateConfig
+        How `partial_fit` goes on.
     index : IndexConfig
         How prototypes are searched.
     classifier : bool
@@ -122,6 +130,7 @@ class Prime(Estimator):
         loss: LossConfig = LossConfig(),
         sampler: SamplerConfig = SamplerConfig(),
         training: TrainingConfig = TrainingConfig(),
+        update: UpdateConfig = UpdateConfig(),
         index: IndexConfig = IndexConfig(),
         classifier: bool = False,
         classifier_settings: ClassifierConfig = ClassifierConfig(),
@@ -135,6 +144,7 @@ class Prime(Estimator):
         self.loss = loss
         self.sampler = sampler
         self.training = training
+        self.update = update
         self.index = index
         self.classifier = classifier
         self.classifier_settings = classifier_settings
@@ -171,12 +181,7 @@ class Prime(Estimator):
             Folder to save to now and then; a training found there is resumed. It stays when
             training is over, until you remove it: save the model first.
         """
-        config = PrimeConfig(
-            self.prototypes,
-            self.loss,
-            self.sampler,
-            self.training.with_random_state(self.random_state),
-        )
+        config = self._config()
         X = checked_texts(X, "X")
         Y = checked_labels(y, n_instances=len(X))
         if label_texts is None:
@@ -198,6 +203,10 @@ class Prime(Estimator):
             self._finish(network, texts)
         return self
 
+    def _config(self) -> PrimeConfig:
+        training = self.training.with_random_state(self.random_state)
+        return PrimeConfig(self.prototypes, self.loss, self.sampler, training)
+
     def _tokenized(
         self, backbone: Backbone, X: Texts, label_texts: Texts, Y: Sparse
     ) -> TrainingTexts:
@@ -215,27 +224,44 @@ class Prime(Estimator):
         rows = backbone.tokenize(some).rows
         return Validation(rows, Y, texts.labels)
 
-    def _finish(self, network: PrimeNetwork, texts: TrainingTexts) -> None:
-        """Set the label vectors and their index, from a trained network."""
-        self.network_ = network
-        self.label_rows_ = texts.labels
-        self.added_centroids_ = np.zeros((0, network.backbone.dim), np.float32)
-        self._encoder: PredictionEncoder | None = None
-        self.instances_: KeptInstances | None = None
-        vectors, _ = label_prototypes(network, texts.labels)
+    def _finish(
+        self, network: PrimeNetwork, texts: TrainingTexts, update: UpdateConfig | None = None
+    ) -> None:
+        """Set the label vectors and their index, from a network that was trained, or updated."""
+        embeddings = np.zeros((0, network.backbone.dim), np.float32)
         if self.classifier or self.keep_instances:
             embeddings = embed(network.backbone, texts.instances, "Embedding instances")
+        if self.classifier and update is not None:
+            vectors = np.array(self.label_vectors_)
+        else:
+            vectors, _ = label_prototypes(network, texts.labels)
         if self.classifier:
+            config = self.classifier_settings
             vectors = train_classifier(
                 embeddings,
                 texts.Y,
                 vectors,
-                config=self.classifier_settings,
+                config=config if update is None else of_update(config, update),
                 random_state=self.random_state,
                 device=network.backbone.device,
             )
-        if self.keep_instances:
-            self.instances_ = KeptInstances.of(embeddings, texts.Y)
+        kept = KeptInstances.of(embeddings, texts.Y) if self.keep_instances else None
+        if kept is not None and update is not None and self.instances_ is not None:
+            kept = self.instances_.with_more(embeddings, texts.Y)
+        self._set_learned(network, texts.labels, vectors, kept)
+
+    def _set_learned(
+        self,
+        network: PrimeNetwork,
+        labels: TokenRows,
+        vectors: FloatArray,
+        instances: KeptInstances | None,
+        added_centroids: FloatArray | None = None,
+    ) -> None:
+        none_added = np.zeros((0, network.backbone.dim), np.float32)
+        self.added_centroids_ = none_added if added_centroids is None else added_centroids
+        self.network_, self.label_rows_, self.instances_ = network, labels, instances
+        self._encoder: PredictionEncoder | None = None
         self.index_ = PrototypeIndex(vectors, self.index)
 
     # ------------------------------------------------------------------ prediction
@@ -309,7 +335,7 @@ class Prime(Estimator):
         label = checked_label(label, self.n_labels_)
         vector = self.label_vectors_[label]
         query = vector if text is None else self.embed([text])[0]
-        sources = self._sources(label)
+        sources = sources_of_label(self.network_, self.label_rows_, self.added_centroids_, label)
         shares = source_shares(
             self.network_.prototypes,
             *sources[:3],
@@ -321,17 +347,6 @@ class Prime(Estimator):
             nearest = self.instances_.nearest(label, query, top_k=top_k)
         named = dict(zip(SOURCES, shares, strict=True))
         return Explanation(label, float(query @ vector), named, nearest)
-
-    def _sources(self, label: int) -> Sources:
-        """Return the sources of a label's prototype, one row each."""
-        backbone, row = self.network_.backbone, self.label_rows_.take(np.array([label]))
-        texts = torch.from_numpy(embed(backbone, row, "Embedding labels")).to(backbone.device)
-        n_trained = self.n_labels_ - len(self.added_centroids_)
-        if label < n_trained:
-            return self.network_.sources_of(torch.tensor([label], device=backbone.device), texts)
-        centroid = torch.from_numpy(self.added_centroids_[[label - n_trained]])
-        has_text = torch.from_numpy(has_words(row, backbone.tokenizer))
-        return new_sources(texts, centroid.to(backbone.device), has_text.to(backbone.device))
 
     # ------------------------------------------------------------------ new labels
 
@@ -361,6 +376,48 @@ class Prime(Estimator):
         self.index_.add(NewLabels(rows, centroids).prototypes(self.network_))
         self.label_rows_ = joined(self.label_rows_, rows)
         self.added_centroids_ = np.concatenate([self.added_centroids_, centroids])
+        return self
+
+    # ------------------------------------------------------------------ updates
+
+    def partial_fit(self, X: Texts, y: Any) -> Self:
+        """Go on learning from further texts of known labels, as `update` says.
+
+        The texts it was fitted on are not needed, and not remembered: give some of them again
+        beside the new ones where nothing must be forgotten. Encoder and prototypes move by a few
+        epochs at a small learning rate; the centroid of a label takes in its new texts, each
+        counting as much as an old one. A label that was added becomes one like the others.
+
+        Parameters
+        ----------
+        X : sequence of str, or TokenRows
+        y : sparse matrix, array or list of lists (n_instances, n_labels)
+            Over all labels, added ones included.
+        """
+        self.check_fitted()
+        X = checked_texts(X, "X")
+        Y = checked_labels(y, n_instances=len(X), n_labels=self.n_labels_)
+        with progress.shown(self.verbose):
+            rows = self.network_.backbone.tokenize(X).rows
+            texts = TrainingTexts(rows, self.label_rows_, Y)
+            whole = with_added_labels(self.network_, self.label_rows_, self.added_centroids_)
+            network, self.history_ = update_network(whole, texts, self._config(), self.update)
+            self._finish(network, texts, self.update)
+        return self
+
+    def remove_labels(self, labels: npt.ArrayLike) -> Self:
+        """Forget labels; the others keep their vectors and order, and are renumbered from 0."""
+        self.check_fitted()
+        kept = np.ones(self.n_labels_, bool)
+        kept[checked_removal(labels, self.n_labels_)] = False
+        n_trained = self.n_labels_ - len(self.added_centroids_)
+        self._set_learned(
+            without_labels(self.network_, kept[:n_trained]),
+            self.label_rows_.take(np.flatnonzero(kept)),
+            np.array(self.label_vectors_)[kept],
+            None if self.instances_ is None else self.instances_.with_labels(kept),
+            self.added_centroids_[kept[n_trained:]],
+        )
         return self
 
     # ------------------------------------------------------------------ saving

@@ -127,6 +127,11 @@ class LeafSearch:
         """The number of each leaf."""
         return own_numbers(self.tree.n_leaves)
 
+    @cached_property
+    def largest_leaf(self) -> int:
+        """Labels of the leaf that has most."""
+        return int(np.diff(self.tree.offsets[-1]).max())
+
     def mask(self, labels: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int32]:
         """Return the `block_mask` of the known labels among those wanted."""
         if labels is None:
@@ -146,7 +151,7 @@ class LeafSearch:
         arrays = self.index.arrays._replace(block_mask=mask)
         width = min(beam_width, self.tree.n_leaves)
         leaf, leaf_score = self._leaves(X, start, n, arrays, width)
-        n_kept = min(beam_width, int(np.diff(self.tree.offsets[-1]).max()))
+        n_kept = min(beam_width, self.largest_leaf)
         labels = np.empty((n, width, n_kept), np.int32)
         scores = np.empty((n, width, n_kept), np.float32)
         list_leaves(

@@ -24,7 +24,6 @@ from multitudes.linear.train_tree import NEGATIVES, TreeTask, train_tree
 from multitudes.linear.update import (
     add_labels,
     checked_new_labels,
-    checked_removal,
     checked_update,
     nearest_leaves,
     refit_clusters,
@@ -38,6 +37,7 @@ from multitudes.validation import (
     checked_hard_negatives,
     checked_label,
     checked_labels,
+    checked_removal,
     checked_weights,
 )
 

@@ -22,7 +22,7 @@ from multitudes.linear.search_index import SearchIndex
 from multitudes.linear.tasks import SolverConfig, TrainingSet
 from multitudes.linear.train_level import LevelJob, run_jobs
 from multitudes.types import IntArray, Sparse
-from multitudes.validation import checked_label, checked_labels
+from multitudes.validation import checked_labels
 
 # Instances without a new label that a leaf's new labels are told apart from: popular leaves hold
 # tens of thousands, and a sample teaches nearly as much.
@@ -59,14 +59,6 @@ def checked_new_labels(
             )
     warn_of_empty_rows(X)
     return X, Y, label_features
-
-
-def checked_removal(labels: npt.ArrayLike, n_labels: int) -> IntArray:
-    """Return the labels to remove, ascending and each once; at least one must stay."""
-    dropped = {checked_label(label, n_labels) for label in np.atleast_1d(labels).tolist()}
-    if len(dropped) == n_labels:
-        raise DataError("all labels would be removed: a model needs at least one")
-    return np.array(sorted(dropped), np.int64)
 
 
 def warn_of_empty_rows(X: Sparse) -> None:

@@ -33,7 +33,13 @@ _STORED = {
 
 def _prime(name: str, summary: str, settings: Mapping[str, Any]) -> ModelSpec:
     return ModelSpec(
-        name, summary, "multitudes.encoder:Prime", settings, reads="texts", stored=_STORED
+        name,
+        summary,
+        "multitudes.encoder:Prime",
+        settings,
+        reads="texts",
+        updates=True,
+        stored=_STORED,
     )
 
 

@@ -111,3 +111,52 @@ def test_senses_that_are_not_there(cli, overlapping, model):
         result = cli("inspect", model, *arguments)
         assert result.code == 2
         assert "lives in one leaf" in result.err
+
+
+def test_the_card_says_where_a_model_comes_from(cli, train_file, test_file, tmp_path):
+    folder = tmp_path / "my model"
+    trained = cli("train", train_file, "-o", folder, "-m", "xr-linear", "--test", test_file)
+    assert trained.code == 0
+    shown = cli("inspect", folder).out
+    for words in ("trained 20", str(train_file), "120 instances", "as asked for", "test: P@1 "):
+        assert words in shown
+    assert f"$ multitudes train {train_file} -o '{folder}'" in shown
+    (event,) = cli("inspect", folder, "--json").json["history"]
+    assert event["metrics"]["test"]["P@1"] > 0.5
+    card = cli("inspect", folder, "--card").out
+    assert card.startswith("---\nlibrary_name: multitudes\n")
+    for words in ("# my model\n", "with 5 labels", "| P |", "## History", "solver.cost"):
+        assert words in card
+
+
+def test_a_model_saved_from_python_has_a_card_without_history(cli, tmp_path):
+    Tagger("xr-linear").fit(["red apple", "blue sky"], [["a"], ["b"]]).save(tmp_path / "m")
+    assert "trained 20" not in cli("inspect", tmp_path / "m").out
+    assert cli("inspect", tmp_path / "m", "--json").json["history"] is None
+    assert "Not recorded" in cli("inspect", tmp_path / "m", "--card").out
+
+
+def test_two_trainings_differ_in_their_cards_alone(cli, train_file, tmp_path):
+    for name in ("a", "b"):
+        assert cli("train", train_file, "-o", tmp_path / name, "-m", "xr-linear", "-q").code == 0
+    hashes = [read_manifest(tmp_path / name).files for name in ("a", "b")]
+    assert hashes[0] == hashes[1]
+    cards = [(tmp_path / name / "card.json").read_bytes() for name in ("a", "b")]
+    assert cards[0] != cards[1]
+
+
+def test_clusters_are_named_by_their_words(cli, train_file, tmp_path):
+    arguments = ("-m", "xr-linear", "-q", "--set", "max_leaf_size=1")
+    assert cli("train", train_file, "-o", tmp_path / "m", *arguments).code == 0
+    lines = cli("inspect", tmp_path / "m", "--tree").out.splitlines()
+    (fruit,) = [line for line in lines if line.endswith(": fruit")]
+    assert "apple" in fruit.partition("[")[2].partition("]")[0]
+
+
+def test_clusters_of_a_model_over_features_have_no_words(cli, tmp_path):
+    (tmp_path / "x.txt").write_text("0 0:1.0\n1 1:1.0\n2 2:1.0\n")
+    arguments = ("--format", "sparse-text", "-m", "xr-linear", "--set", "max_leaf_size=1", "-q")
+    assert cli("train", tmp_path / "x.txt", "-o", tmp_path / "m", *arguments).code == 0
+    result = cli("inspect", tmp_path / "m", "--tree")
+    assert result.code == 0
+    assert "[" not in result.out

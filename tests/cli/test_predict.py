@@ -28,7 +28,7 @@ def test_stdout_is_the_default_and_stays_clean(cli, model, test_file):
 
 def test_says_what_it_wrote(cli, model, test_file, tmp_path):
     result = cli("predict", model, test_file, "-o", tmp_path / "p.jsonl.gz", "-k", 1)
-    assert "30 instances, 30 labels, written to" in result.err
+    assert "30 instances, 1.0 labels each (30 in all), written to" in result.err
     assert (tmp_path / "p.jsonl.gz").read_bytes()[:2] == b"\x1f\x8b"
 
 
@@ -150,3 +150,65 @@ def test_explain_is_refused_before_anything_is_shown(cli, model, monkeypatch):
     assert result.code == 2
     assert "cannot explain its scores" in result.err
     assert result.out == ""
+
+
+def test_explanations_as_a_page(cli, model, tmp_path):
+    path = tmp_path / "why.html"
+    texts = ("--text", "juicy <apple>", "--text", "moon")
+    result = cli("predict", model, *texts, "--explain", "--html", path, "-k", 1)
+    assert (result.code, result.out) == (0, "")
+    page = path.read_text()
+    assert page.startswith("<!doctype html>")
+    assert "juicy &lt;apple&gt;" in page
+    assert "<apple>" not in page
+    assert "rgba(" in page
+    result = cli("predict", model, *texts, "--html", path)
+    assert result.code == 2
+    assert "add --explain" in result.err
+
+
+def test_only_some_labels(cli, model, test_file, tmp_path):
+    (tmp_path / "some.txt").write_text("fruit\n\nfish\n")
+    for given in ("fruit,fish", tmp_path / "some.txt"):
+        found = lines(cli("predict", model, test_file, "--labels", given, "-k", 5).out)
+        assert {len(line["labels"]) for line in found} == {2}
+        assert {tag["label"] for line in found for tag in line["labels"]} == {"fruit", "fish"}
+    shown = cli("predict", model, "--text", "moon", "--labels", "fish,music", "--json").json
+    assert {tag["label"] for tag in shown[0]["labels"]} == {"fish", "music"}
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "message"),
+    [
+        ("fruit,fihs", 3, "did you mean 'fish'?"),
+        ("labels.txt", 2, "there is no such file, and no such label"),
+        (",", 2, "there is no such file, and no such label"),
+    ],
+)
+def test_labels_that_are_not_there(cli, model, test_file, given, code, message):
+    result = cli("predict", model, test_file, "--labels", given)
+    assert (result.code, message in result.err) == (code, True)
+
+
+def test_a_list_of_labels_of_another_model(cli, model, test_file, tmp_path):
+    (tmp_path / "other.txt").write_text("cats\ndogs\n")
+    result = cli("predict", model, test_file, "--labels", tmp_path / "other.txt")
+    assert result.code == 3
+    assert "none of the 2 labels" in result.err
+    (tmp_path / "other.txt").write_text("cats\nfish\n")
+    result = cli("predict", model, test_file, "--labels", tmp_path / "other.txt", "-o", "-")
+    assert "1 of 2 labels are not labels of the model, e.g. 'cats'" in result.err
+
+
+def test_only_labels_that_instances_do_not_have(cli, model, test_file):
+    found = lines(cli("predict", model, test_file, "--only-new", "-k", 3).out)
+    has = [set(record["labels"]) for record in lines(test_file.read_text())]
+    for line, own in zip(found, has, strict=True):
+        assert not own & {tag["label"] for tag in line["labels"]}
+        assert len(line["labels"]) == min(3, 5 - len(own))
+
+
+def test_only_new_of_data_without_labels(cli, model, tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"text": "moon"}\n')
+    result = cli("predict", model, tmp_path / "in.jsonl", "--only-new", "-o", tmp_path / "p.jsonl")
+    assert "--only-new left nothing out" in result.err

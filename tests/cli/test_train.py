@@ -152,7 +152,7 @@ def test_groups_teach_a_model(cli, grouped, test_file, tmp_path):
 def test_known_labels_are_compared_with_the_assigned_ones(cli, grouped, tmp_path):
     arguments = (
         "train", grouped / "known.jsonl", "--groups", grouped / "groups.jsonl",
-        "-o", tmp_path / "m", "-m", "xr-linear",
+        "-o", tmp_path / "m", "-m", "xr-linear", "--force",
     )  # fmt: skip
     assert "instances whose own are known: " in cli(*arguments).err
     report = cli(*arguments, "--json", "--validation", 0.25, "--force").json

@@ -177,7 +177,7 @@ def text_cases() -> dict[str, Case]:
             prime,
             texts,
             fit_texts,
-            TEXTS | {"Explains", "AddsLabels", "KeepsInstances"},
+            TEXTS | UPDATES | {"Explains", "KeepsInstances"},
             tolerance=1e-5,
         ),
         "OTSeq2Set": Case(otseq2set, texts, fit_texts, TEXTS | {"MakesSets"}, tolerance=1e-5),

@@ -14,22 +14,21 @@ from multitudes.features import TfidfFeatures
 from multitudes.labels import LabelTree
 from multitudes.linear import XRLinear
 
-# Label 0 in both leaves with different words, 1 in both with the same, 2 and 3 in one, 4 in both
-# but used in one.
+# Label 0 in both leaves and apart, 1 in both and not, 2 and 3 in one, 4 in both but used in one.
 TREE = LabelTree.from_leaves([[0, 1, 2, 4], [0, 1, 3, 4]])
 
 
 def by_hand(trees=1):
     """A model as `ambiguous` sees it; the slots are 0, 1, 2, 4 and 0, 1, 3, 4."""
-    words = np.array([[0, 1], [2, 3], [4, -1], [5, 6], [7, 8], [2, 3], [9, -1], [-1, -1]])
-    weights = np.array([[3, 4], [3, 4], [1, 0], [1, 1], [1, 1], [4, 3], [1, 0], [0, 0]])
     nothing = np.full((8, 1), -1, np.int32)
     notes = SenseNotes(
         counts=np.array([30, 10, 50, 20, 10, 10, 50, 0], np.int32),
         examples=nothing,
         nearest=nothing,
-        words=words.astype(np.int32),
-        word_weights=weights.astype(np.float16),
+        words=nothing,
+        word_weights=np.zeros((8, 1), np.float16),
+        silhouettes=np.array([0.8, 0.1, 0, 0, 0.4, -0.1, 0, 0], np.float32),
+        spreads=np.array([0.1, 0.2, 0, 0, 0.3, 0.2, 0, 0], np.float32),
     )
     return SimpleNamespace(
         models_=[SimpleNamespace(tree_=TREE)] * trees,
@@ -47,29 +46,35 @@ def columns(rows):
 @pytest.mark.parametrize("trees", [1, 3])
 def test_known_values(trees):
     found = columns(ambiguous(by_hand(trees)))
-    assert found.label.tolist() == [0, 1, 4]
+    assert found.label.tolist() == [0, 1]
     quarter = 0.25 * 2 + 0.75 * np.log2(4 / 3)  # bits of a division 10 : 30
-    np.testing.assert_allclose(found.variation, [quarter, 1, 0], atol=1e-6)
-    np.testing.assert_allclose(found.cosine, [0, 24 / 25, 1], atol=1e-6)
-    np.testing.assert_allclose(found.distance, [quarter, 1 / 25, 0], atol=1e-6)
-    assert found.n_instances.tolist() == [40, 20, 20]
+    np.testing.assert_allclose(found.variation, [quarter, 1], atol=1e-6)
+    np.testing.assert_allclose(found.silhouette, [0.75 * 0.8 + 0.25 * 0.4, 0], atol=1e-6)
+    # The variance within the slots and that between them; n - 1, as of a sample.
+    squares = [0.75 * (0.01 + 0.01) + 0.25 * (0.09 + 0.09), 0.04 + 0.01]
+    np.testing.assert_allclose(found.error, np.sqrt(np.array(squares) / [39, 19]), atol=1e-6)
+    np.testing.assert_allclose(found.separation, found.silhouette - found.error, atol=1e-6)
+    assert found.n_instances.tolist() == [40, 20]
 
 
-def test_three_copies_weigh_by_pairs_of_instances():
+def test_the_error_is_that_of_a_mean():
+    """Of a label's silhouettes, however they are divided among slots."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=50)
+    parts = values[:20], values[20:]
     model = by_hand()
-    tree = LabelTree.from_leaves([[0], [0], [0]])
-    words = np.array([[0, -1], [0, -1], [1, -1]], np.int32)
+    nothing = np.full((2, 1), -1, np.int32)
     notes = SenseNotes(
-        np.array([2, 2, 4], np.int32),
-        *(np.full((3, 1), -1, np.int32) for _ in range(2)),
-        words,
-        np.array([[1, 0], [1, 0], [1, 0]], np.float16),
+        np.array([20, 30], np.int32),
+        *(nothing, nothing, nothing, np.zeros((2, 1), np.float16)),
+        np.array([part.mean() for part in parts], np.float32),
+        np.array([part.std() for part in parts], np.float32),
     )
-    model.models_, model.notes_, model.n_labels_ = [SimpleNamespace(tree_=tree)], [notes], 1
-    found = columns(ambiguous(model, min_instances=0))
-    # Of the pairs in different senses 2 * 2 have cosine 1, and 2 * 4 + 2 * 4 have 0.
-    np.testing.assert_allclose(found.cosine, [4 / 20], atol=1e-6)
-    np.testing.assert_allclose(found.variation, [1.5], atol=1e-6)
+    tree = LabelTree.from_leaves([[0], [0]])
+    model.models_, model.notes_ = [SimpleNamespace(tree_=tree)], [notes]
+    (row,) = ambiguous(model)
+    assert row.silhouette == pytest.approx(values.mean(), abs=1e-5)
+    assert row.error == pytest.approx(values.std(ddof=1) / np.sqrt(50), abs=1e-5)
 
 
 def test_rare_labels_are_left_out_and_the_most_ambiguous_comes_first():
@@ -87,9 +92,9 @@ def test_truly_ambiguous_labels_of_the_catalogue_rank_above_the_others():
     truly = np.isin(found.label, shop.ambiguous_labels)
     assert truly.sum() > 100
     assert (~truly).sum() > 100
-    assert roc_auc_score(truly, found.distance) > 0.72
-    assert roc_auc_score(truly, found.distance) > roc_auc_score(truly, found.variation)
-    assert truly[:20].mean() > 1.3 * truly.mean()
+    assert roc_auc_score(truly, found.separation) > 0.75
+    assert roc_auc_score(truly, found.separation) > roc_auc_score(truly, found.variation)
+    assert truly[:50].mean() > 0.9  # of all 0.36
 
 
 def test_models_without_senses():

@@ -5,6 +5,7 @@ A comment right before a block says what is special about it:
     <!-- run: no, needs a GPU -->      not run: commands must parse, Python must compile
     <!-- run: with model -->           a trained, calibrated model stands in the folder as `model`
     <!-- run: with pecos-model rows.txt -->     so do other things by name, see `conftest.shop`
+    <!-- run: shows real data -->      what is printed is compared where the real data is there
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+REAL = "shows real data"
 SHELL = ("sh", "shell", "bash")
 RUN = (*SHELL, "python", "console")
 SHOWN = ("json", "toml", "csv", "text", "tsv", "")

@@ -13,9 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import RUN, SHELL, SHOWN, Block, blocks_of, commands, fences, sessions
+from multitudes.data import read_dataset
+from tests.docs.blocks import (
+    REAL,
+    RUN,
+    SHELL,
+    SHOWN,
+    Block,
+    blocks_of,
+    commands,
+    fences,
+    sessions,
+)
+from tests.docs.conftest import write_packages
 from tests.docs.shell import Shell, check_options
-from tests.docs.site import PAGES, ROOT, page_name
+from tests.docs.site import DOCS, PAGES, ROOT, page_name
 
 README = ROOT / "README.md"
 ALL = [README, *PAGES]
@@ -38,17 +50,34 @@ def name_of(page: Path) -> str:
 PAGES_THAT_RUN = [page for page in ALL if any(block.is_run for block in blocks_of(page))]
 
 
-@pytest.mark.parametrize("page", PAGES_THAT_RUN, ids=name_of)
-def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capfd, shop, givens):
+@pytest.fixture
+def run_page(tmp_path, monkeypatch, capfd, shop, givens):
+    """Run all blocks of a page, in a folder with the shop's files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     for file in shop.glob("*.*"):
         shutil.copy(file, tmp_path)
+    return lambda page, real=False: run_blocks(page, Shell(capfd.readouterr), shop, givens, real)
+
+
+@pytest.mark.parametrize("page", PAGES_THAT_RUN, ids=name_of)
+def test_the_blocks_of_a_page_run(page, run_page):
+    run_page(page)
+
+
+@pytest.mark.real
+def test_the_tutorial_runs_on_real_data(run_page, shared_data):
+    """As it is printed, but for what other versions of Debian say."""
+    folder = shared_data("debian-debtags")
+    write_packages(read_dataset(folder)[:6_000], Path("Packages.xz"))
+    run_page(DOCS / "tutorial.md", real=True)
+
+
+def run_blocks(page: Path, shell: Shell, shop: Path, givens: dict, real: bool) -> None:
     for block in blocks_of(page):
         if block.title is not None:
             Path(block.title).parent.mkdir(parents=True, exist_ok=True)
             Path(block.title).write_text(block.code, encoding="utf-8")
-    shell = Shell(capfd.readouterr)
     names = dict(givens)
     for block in blocks_of(page):
         for name in block.needs:
@@ -58,10 +87,12 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capfd, shop, give
             elif copied.is_file():
                 shutil.copy(copied, name)
         if block.is_run:
-            run(block, shell, names, page)
+            run(block, shell, names, page, shown=real or block.directive != REAL)
 
 
-def run(block: Block, shell: Shell, names: dict[str, object], page: Path) -> None:
+def run(
+    block: Block, shell: Shell, names: dict[str, object], page: Path, *, shown: bool = True
+) -> None:
     try:
         if block.language == "python":
             exec(compiled(block, page), names)
@@ -69,8 +100,10 @@ def run(block: Block, shell: Shell, names: dict[str, object], page: Path) -> Non
             for command in commands(block.code):
                 shell.run(command)
         else:
-            for command, shown in sessions(block.code):
-                assert_shown(shell.run(command), shown)
+            for command, output in sessions(block.code):
+                printed = shell.run(command)
+                if shown:
+                    assert_shown(printed, output)
     except (Exception, SystemExit) as error:
         error.add_note(f"in the block at line {block.line} of {name_of(page)}:\n{block.code}")
         raise
@@ -97,12 +130,22 @@ def test_blocks_are_found_and_of_known_languages(page):
     assert len(blocks_of(page)) == fences(page)
     for block in blocks_of(page):
         assert block.language in (*RUN, *SHOWN), f"line {block.line}"
-        known = block.directive is None or block.needs or block.is_skipped
+        known = block.directive in (None, REAL) or block.needs or block.is_skipped
         assert known, f"line {block.line}: what does {block.directive!r} mean?"
         if block.language == "json":
             assert_json(block.code)
         elif block.language == "toml":
             tomllib.loads(block.code)
+
+
+INDENTED = re.compile(r"\n\n {4}(multitudes |pip |from |import |\$ )")
+
+
+@pytest.mark.parametrize("page", ALL, ids=name_of)
+def test_code_stands_in_fences(page):
+    """What is only indented would not be run."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert INDENTED.findall(text) == []
 
 
 def assert_json(code: str) -> None:
@@ -147,7 +190,7 @@ def test_commands_in_running_text_have_options_that_exist(page):
         r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
     )
     for command in INLINE.findall(" ".join(text.split())):
-        if "..." not in command:
+        if "..." not in command and "<(" not in command:
             check_options(shlex.split(command))
 
 

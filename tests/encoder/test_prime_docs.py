@@ -24,7 +24,7 @@ COLUMNS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5", "R@100")
 
 def test_the_examples_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    first, _, new_labels, why = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    first, _, new_labels, _, why = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names: dict[str, object] = {}
     exec(first, names)
     exec(new_labels, names)

@@ -14,6 +14,7 @@ EXAMPLES = {
     "l2-hinge": lambda v: math.exp(-(max(0, 1 - v) ** 2)),
     "l3-hinge": lambda v: math.exp(-(max(0, 1 - v) ** 3)),
     "l9-hinge": lambda v: math.exp(-(max(0, 1 - v) ** 9)),
+    "log-l2-hinge": lambda v: -(max(0, 1 - v) ** 2),
     "sigmoid": lambda v: 1 / (1 + math.exp(-v)),
     "log-sigmoid": lambda v: math.log(1 / (1 + math.exp(-v))),
     "raw": lambda v: v,
@@ -28,6 +29,7 @@ def test_the_score_of_one_margin(name, margin):
 
 def test_names_become_rules():
     assert scoring("l3-hinge") == Scoring(HINGE, 3, True)
+    assert scoring("log-l3-hinge") == Scoring(HINGE, 3, False)
     assert scoring("sigmoid") == Scoring(SIGMOID, 1, True)
     assert scoring("log-sigmoid") == Scoring(SIGMOID, 1, False)
     assert scoring("raw") == Scoring(RAW, 1, False)

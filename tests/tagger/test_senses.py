@@ -43,10 +43,10 @@ def test_ambiguous_labels_by_name(tagger):
     found = tagger.ambiguous_labels(top_k=7)
     assert len(found) == 7
     assert {row.label for row in found} <= set(tagger.classes_)
-    distances = [row.distance for row in found]
+    distances = [row.separation for row in found]
     assert distances == sorted(distances, reverse=True)
     for row in found:
-        assert row.distance == pytest.approx(row.variation * (1 - row.cosine), abs=1e-5)
+        assert row.separation == pytest.approx(row.silhouette - row.error, abs=1e-5)
 
 
 def test_all_of_it_comes_back_from_disk(tagger, tmp_path):

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from multitudes.cli import main
 from multitudes.data import make_catalogue
-from multitudes.errors import DataError
+from multitudes.errors import ConfigError, DataError
 from multitudes.tagger import Tagger
 from multitudes.tagger.settings import apply_settings
 
@@ -65,6 +65,13 @@ def unnamed():
 def test_labels_may_be_numbers(unnamed):
     assert unnamed.classes_ == ("0", "1", "2")
     assert unnamed.model_.n_labels_found_ == 0
+
+
+@pytest.mark.parametrize("method", ["partial_fit", "add_labels", "remove_labels"])
+def test_it_cannot_be_changed_and_says_what_can(unnamed, method):
+    given = (["0"],) if method == "remove_labels" else (["red apple"], [["0"]])
+    with pytest.raises(ConfigError, match=f"OTSeq2Set has no {method}: fit again .* xr-linear, "):
+        getattr(unnamed, method)(*given)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, np.array("a")])

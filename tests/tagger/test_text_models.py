@@ -143,9 +143,26 @@ def test_labels_that_cannot_be_added(tagger, arguments, settings, message):
         tagger.add_labels(*arguments, **settings)
 
 
+def test_an_encoder_learns_further_and_forgets_labels(tagger, tmp_path):
+    tagger.save(tmp_path / "m")
+    changed = Tagger.load(tmp_path / "m")
+    before = score_of(changed, "purple quince", "fruit")
+    changed.partial_fit(["purple quince"] * 4, [["fruit"]] * 4)
+    assert score_of(changed, "purple quince", "fruit") > before
+    assert "instance" in changed.explain("purple quince", "fruit").table()  # its text is not kept
+    changed.remove_labels(["fruit"])
+    assert "fruit" not in changed.classes_
+    assert changed.predict(["purple quince"], top_k=1)[0][0].label != "fruit"
+    changed.save(tmp_path / "n")
+    assert Tagger.load(tmp_path / "n").predict(TEST.texts) == changed.predict(TEST.texts)
+
+
+def score_of(tagger, text, label):
+    scores = {tag.label: tag.score for tag in tagger.predict([text], top_k=50)[0]}
+    return scores[label]
+
+
 def test_what_an_encoder_cannot_do(tagger):
-    with pytest.raises(ConfigError, match="Prime has no partial_fit"):
-        tagger.partial_fit(["a"], [["fruit"]])
     with pytest.raises(ConfigError, match="train a tree model"):
         tagger.senses("fruit")
     with pytest.raises(ConfigError, match="label_texts are for text encoders"):

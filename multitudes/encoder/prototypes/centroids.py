@@ -106,6 +106,30 @@ class Centroids(nn.Module):
         Y : CSR (n_instances, n_labels)
             Labels of each instance; stored zeros do not count.
         """
+        sums, counts = self._sums(embeddings, Y)
+        self.vectors.copy_(functional.normalize(sums, dim=1))
+        self.present.copy_(torch.from_numpy(counts > 0))
+        self.counts.copy_(torch.from_numpy(counts))
+
+    @torch.no_grad()
+    def include(self, embeddings: Tensor | np.ndarray[Any, Any], Y: Sparse) -> None:
+        """Take further instances into the centroids, each old instance counting as much as a new.
+
+        Parameters as in `recompute`, of the new instances alone. A label without any stays as it
+        is.
+        """
+        sums, counts = self._sums(embeddings, Y)
+        old = functional.normalize(self.vectors, dim=1) * self.counts[:, None]  # (n_labels, d)
+        more = torch.from_numpy(counts).to(self.counts)  # (n_labels,)
+        moved = functional.normalize(old + sums, dim=1)  # (n_labels, d)
+        self.vectors.copy_(torch.where((more > 0)[:, None], moved, self.vectors))
+        self.present.logical_or_(more > 0)
+        self.counts.add_(more)
+
+    def _sums(
+        self, embeddings: Tensor | np.ndarray[Any, Any], Y: Sparse
+    ) -> tuple[Tensor, np.ndarray[Any, Any]]:
+        """Return the summed embeddings (n_labels, d) and the number (n_labels,) of instances."""
         n_labels, dim = self.vectors.shape
         if Y.shape != (len(embeddings), n_labels) or embeddings.shape[1] != dim:
             raise DataError(
@@ -123,10 +147,7 @@ class Centroids(nn.Module):
             picked = source[torch.from_numpy(rows[part]).long().to(source.device)]  # (k, d)
             where = torch.from_numpy(labels[part]).long().to(device)  # (k,)
             sums.index_add_(0, where, picked.to(device, torch.float32))
-        counts = np.bincount(labels, minlength=n_labels)
-        self.vectors.copy_(functional.normalize(sums, dim=1))
-        self.present.copy_(torch.from_numpy(counts > 0))
-        self.counts.copy_(torch.from_numpy(counts))
+        return sums, np.bincount(labels, minlength=n_labels)
 
 
 def _means(values: Tensor, groups: Tensor, n_groups: int) -> tuple[Tensor, Tensor]:

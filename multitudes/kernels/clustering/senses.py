@@ -1,7 +1,7 @@
 """The senses of labels: which instances use a label in which leaf, and what is typical of them.
 
-All three kernels go through the leaves and, within a leaf, through its slots. Sums of instances are
-made in a dense array and taken back again, so that memory stays at one value per feature.
+Kernels go through the leaves and their slots, or through the labels and theirs. Sums of instances
+are made in a dense array and taken back again, so that memory stays at one value per feature.
 """
 
 from __future__ import annotations
@@ -168,3 +168,71 @@ def shared_labels(
             for i in members:
                 for k in range(indptr[i], indptr[i + 1]):
                     counts[labels[k]] = 0
+
+
+@njit(cache=True, nogil=True)
+def sense_silhouettes(
+    indptr: Longs,  # IN  (n_instances + 1,): rows of X
+    indices: Ints,  # IN  (nnz,)
+    values: Floats,  # IN  (nnz,)
+    scale: Floats,  # IN  (n_instances,): 1 over the length of each row, 0 for an empty one
+    label_slot: Longs,  # IN  (n_labels + 1,): the slots of each label
+    slots: Longs,  # IN  (n_slots,)
+    use_start: Longs,  # IN  (n_slots + 1,): the instances of each slot
+    users: Ints,  # IN
+    total: Doubles,  # TMP (n_features,): all 0, before and after
+    own: Doubles,  # TMP (most instances of a label,): mean cosine with others of the same slot
+    other: Doubles,  # TMP (as many,): with those of the label's nearest other slot
+    mean: Floats,  # OUT (n_slots,): silhouette of the slot's instances; 0 without a second sense
+    spread: Floats,  # OUT (n_slots,): its standard deviation
+) -> None:
+    """Mean silhouette of the instances of each slot among those of the label's other slots.
+
+    An instance that is alone in its slot has the silhouette 0.
+    """
+    for label in range(len(label_slot) - 1):
+        mine = slots[label_slot[label] : label_slot[label + 1]]
+        n_used, n_users = 0, 0
+        for slot in mine:
+            mean[slot], spread[slot] = 0, 0
+            n_used += use_start[slot + 1] > use_start[slot]
+            n_users += use_start[slot + 1] - use_start[slot]
+        if n_used < 2:
+            continue
+        for at in range(n_users):
+            other[at] = -1
+        for slot in mine:
+            members = users[use_start[slot] : use_start[slot + 1]]
+            n = len(members)
+            if n == 0:
+                continue
+            for i in members:
+                for k in range(indptr[i], indptr[i + 1]):
+                    total[indices[k]] += values[k] * scale[i]
+            at = 0
+            for at_slot in mine:
+                for i in users[use_start[at_slot] : use_start[at_slot + 1]]:
+                    product = 0.0
+                    for k in range(indptr[i], indptr[i + 1]):
+                        product += values[k] * total[indices[k]]
+                    product *= scale[i]
+                    if at_slot != slot:
+                        other[at] = max(other[at], product / n)
+                    elif n > 1:
+                        itself = 1.0 if scale[i] > 0 else 0.0
+                        own[at] = (product - itself) / (n - 1)
+                    at += 1
+            _clear_rows(indptr, indices, members, total)
+        at = 0
+        for slot in mine:
+            n = use_start[slot + 1] - use_start[slot]
+            first, second = 0.0, 0.0
+            for _ in range(n):
+                largest = max(own[at], other[at])
+                one = (own[at] - other[at]) / largest if n > 1 and largest > 0 else 0.0
+                first += one
+                second += one * one
+                at += 1
+            if n > 0:
+                mean[slot] = first / n
+                spread[slot] = np.sqrt(max(second / n - (first / n) ** 2, 0.0))

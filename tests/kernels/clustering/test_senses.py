@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.kernels.clustering.senses import sense_similarities, shared_labels, telling_features
+from multitudes.kernels.clustering.senses import (
+    sense_silhouettes,
+    sense_similarities,
+    shared_labels,
+    telling_features,
+)
 from tests.kernels.twins import clustering as reference
 
 LEAVES = [[0, 1, 2, 3], [], [2, 4, 5, 6, 7], [0, 8, 9, 10, 11]]
@@ -121,3 +126,29 @@ def test_shared_labels_equal_their_twin(seed, n_kept):
     )  # fmt: skip
     assert not counts.any()
     np.testing.assert_array_equal(nearest, reference.shared_labels(Y, LEAVES, users, n_kept))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_silhouettes_equal_their_twin(seed):
+    """Labels of one to four slots; a slot of nobody, of one, and an instance without words."""
+    rng = np.random.default_rng(seed)
+    X, _ = problem(seed)
+    slot_labels = np.array([0, 1, 0, 2, 0, 1, 3, 0, 3])
+    users = [rng.choice(40, n, replace=False).tolist() for n in (6, 5, 1, 7, 4, 0, 9, 2, 8)]
+    users[0] = sorted({*users[0], 5})
+    order = np.argsort(slot_labels, kind="stable")
+    label_slot = np.cumsum([0, *np.bincount(slot_labels)]).astype(np.int64)
+    norms = np.linalg.norm(X, axis=1)
+    scale = np.where(norms > 0, 1 / np.maximum(norms, 1e-9), 0).astype(np.float32)
+    total, own, other = np.zeros(30), np.zeros(40), np.zeros(40)
+    mean, spread = np.full(9, np.nan, np.float32), np.full(9, np.nan, np.float32)
+    sense_silhouettes(
+        *rows(X), scale, label_slot, order, starts(users), joined(users),
+        total, own, other, mean, spread,
+    )  # fmt: skip
+    assert not total.any()
+    expected = reference.sense_silhouettes(X, slot_labels, users)
+    np.testing.assert_allclose(mean, expected[0], atol=1e-5)
+    np.testing.assert_allclose(spread, expected[1], atol=1e-3)
+    assert mean[3] == 0  # the only slot of its label
+    assert (np.abs(mean[[0, 6, 8]]) > 0).all()
