@@ -21,6 +21,7 @@ from multitudes.progress import duration, is_shown, say, spelled
 SECONDS_BETWEEN = 1.0  # two times that are compared
 SECONDS_MEASURED = 2.0
 SECONDS_OF_SLOW_STEPS = 10.0
+SECONDS_OF_WARMING_UP = 20.0  # of a GPU, which compiles and allocates for each new shape
 SHORT_SECONDS = 20.0  # what is not worth a word
 LONG_SECONDS = 600.0  # what a person wants to be warned of
 OTHERWISE = 1.5  # times as long or short as was said: worth another word
@@ -73,8 +74,9 @@ class Forecast:
         """Take the time; to be called when the device has nothing left to do."""
         if self.is_over:
             return
-        now = time.monotonic()
-        if now - self._checks[-1][0] < SECONDS_BETWEEN:
+        now, (began, _) = time.monotonic(), self._checks[0]
+        warms_up = not self._on_cpu and now - began < SECONDS_OF_WARMING_UP
+        if warms_up or now - self._checks[-1][0] < SECONDS_BETWEEN:
             return
         self._checks.append((now, self.run.n_epochs_done))
         found = self._measured_on_cpu() if self._on_cpu else self._measured_on_gpu()
@@ -89,10 +91,7 @@ class Forecast:
         return _pace(first, last) if last[0] - first[0] >= SECONDS_MEASURED else None
 
     def _measured_on_gpu(self) -> float | None:
-        """Return the seconds of an epoch when they have settled.
-
-        A GPU compiles and allocates for each shape that is new, so its first steps say little.
-        """
+        """Return the seconds of an epoch when they have settled."""
         if len(self._checks) < 4:
             return None
         older, old, new = self._checks[-3:]
