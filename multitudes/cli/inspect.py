@@ -257,13 +257,13 @@ def _show_ambiguous(model: Path, top: int, *, json: bool) -> None:
         show_json([row | {"n_texts": row.pop("n_instances")} for row in rows])
         return
     rows = [
-        [str(row.label), f"{row.n_instances:,}", *(f"{value:.2f}" for value in row[1:5])]
+        [str(row.label), f"{row.n_instances:,}", *(f"{value:.2f}" for value in row[1:4])]
         for row in found
     ]
-    columns = ["separation", "silhouette", "error", "variation"]
+    columns = ["separation", "silhouette", "variation"]
     console().print(table(["label", "texts", *columns], rows))
     say(
-        "\nseparation = silhouette - error; silhouette: how much nearer a label's texts are to "
-        "those of their own sense than to the other, at most 1; error: its standard error; "
+        "\nsilhouette: how much nearer a label's texts are to those of their own sense than to the "
+        "other, at most 1; separation: its mean over senses, those of few texts counting less; "
         "variation: bits by which the texts are divided among leaves"
     )

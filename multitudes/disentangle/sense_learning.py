@@ -52,7 +52,7 @@ def learn_senses(
     with ThreadTeam(n_jobs) as team:
         uses = sense_uses(tree, X, Y, team)
         words, weights = _words(tree, rankers, X, uses, team)
-        silhouettes, spreads = _silhouettes(tree, X, uses, team)
+        silhouettes = _silhouettes(tree, X, uses, team)
     return SenseNotes(
         np.diff(uses.indptr).astype(np.int32),
         _most_similar(uses, keep_examples),
@@ -60,7 +60,6 @@ def learn_senses(
         words,
         weights.astype(np.float16),
         silhouettes,
-        spreads,
     )
 
 
@@ -150,9 +149,9 @@ def _words(
 
 def _silhouettes(
     tree: LabelTree, X: Sparse, uses: sp.csr_array[Any], team: ThreadTeam
-) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of the silhouettes of each slot's instances."""
-    mean, spread = np.empty(tree.n_slots, np.float32), np.empty(tree.n_slots, np.float32)
+) -> FloatArray:
+    """Mean silhouette of each slot's instances, float32 (n_slots,)."""
+    mean = np.empty(tree.n_slots, np.float32)
     label_slot, slots = tree.slots_of_label()
     use_start, users = rows_of(uses)
     sizes = np.bincount(tree.slot_labels, weights=np.diff(use_start), minlength=tree.n_labels)
@@ -167,11 +166,11 @@ def _silhouettes(
             label_slot[labels.start : labels.stop + 1], slots, use_start, users,
             buffers.get("total", partial(np.zeros, X.shape[1])),
             buffers.get("own", partial(np.zeros, largest)),
-            buffers.get("other", partial(np.zeros, largest)), mean, spread,
+            buffers.get("other", partial(np.zeros, largest)), mean,
         )  # fmt: skip
 
     team.map(measure, _blocks(tree.n_labels, team))
-    return mean, spread
+    return mean
 
 
 def _nearest(tree: LabelTree, Y: Sparse, uses: sp.csr_array[Any]) -> LabelArray:

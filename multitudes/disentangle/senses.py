@@ -40,8 +40,6 @@ class SenseNotes:
         How much each speaks for it, falling; 0 beside each -1.
     silhouettes : float32 array (n_slots,)
         Mean silhouette of these instances among those of the label's other leaves, see `Sense`.
-    spreads : float32 array (n_slots,)
-        Standard deviation of the silhouettes.
 
     Notes
     -----
@@ -54,7 +52,6 @@ class SenseNotes:
     words: LabelArray
     word_weights: npt.NDArray[np.float16]
     silhouettes: FloatArray
-    spreads: FloatArray
 
     def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays by name, for the store."""

@@ -28,7 +28,6 @@ def by_hand(trees=1):
         words=nothing,
         word_weights=np.zeros((8, 1), np.float16),
         silhouettes=np.array([0.8, 0.1, 0, 0, 0.4, -0.1, 0, 0], np.float32),
-        spreads=np.array([0.1, 0.2, 0, 0, 0.3, 0.2, 0, 0], np.float32),
     )
     return SimpleNamespace(
         models_=[SimpleNamespace(tree_=TREE)] * trees,
@@ -50,31 +49,25 @@ def test_known_values(trees):
     quarter = 0.25 * 2 + 0.75 * np.log2(4 / 3)  # bits of a division 10 : 30
     np.testing.assert_allclose(found.variation, [quarter, 1], atol=1e-6)
     np.testing.assert_allclose(found.silhouette, [0.75 * 0.8 + 0.25 * 0.4, 0], atol=1e-6)
-    # The variance within the slots and that between them; n - 1, as of a sample.
-    squares = [0.75 * (0.01 + 0.01) + 0.25 * (0.09 + 0.09), 0.04 + 0.01]
-    np.testing.assert_allclose(found.error, np.sqrt(np.array(squares) / [39, 19]), atol=1e-6)
-    np.testing.assert_allclose(found.separation, found.silhouette - found.error, atol=1e-6)
+    expected = [(0.8 * 30 / 32 + 0.4 * 10 / 12) / 2, 0]
+    np.testing.assert_allclose(found.separation, expected, atol=1e-6)
     assert found.n_instances.tolist() == [40, 20]
 
 
-def test_the_error_is_that_of_a_mean():
-    """Of a label's silhouettes, however they are divided among slots."""
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=50)
-    parts = values[:20], values[20:]
+def test_one_text_does_not_make_a_sense():
+    """Of two labels whose senses are as far apart, the one divided evenly ranks first."""
     model = by_hand()
-    nothing = np.full((2, 1), -1, np.int32)
+    nothing = np.full((4, 1), -1, np.int32)
     notes = SenseNotes(
-        np.array([20, 30], np.int32),
-        *(nothing, nothing, nothing, np.zeros((2, 1), np.float16)),
-        np.array([part.mean() for part in parts], np.float32),
-        np.array([part.std() for part in parts], np.float32),
+        np.array([49, 25, 1, 25], np.int32),
+        *(nothing, nothing, nothing, np.zeros((4, 1), np.float16)),
+        np.array([0.9, 0.8, 0, 0.8], np.float32),
     )
-    tree = LabelTree.from_leaves([[0], [0]])
+    tree = LabelTree.from_leaves([[0, 1], [0, 1]])
     model.models_, model.notes_ = [SimpleNamespace(tree_=tree)], [notes]
-    (row,) = ambiguous(model)
-    assert row.silhouette == pytest.approx(values.mean(), abs=1e-5)
-    assert row.error == pytest.approx(values.std(ddof=1) / np.sqrt(50), abs=1e-5)
+    found = columns(ambiguous(model))
+    assert found.label.tolist() == [1, 0]
+    assert found.silhouette[1] > found.silhouette[0]
 
 
 def test_rare_labels_are_left_out_and_the_most_ambiguous_comes_first():

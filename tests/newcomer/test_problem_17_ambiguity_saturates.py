@@ -49,8 +49,7 @@ def test_planted_ambiguous_labels_come_first(shop, found):
 
 
 def test_few_texts_are_weak_evidence(found):
-    rare = [row for row in found if row.n_instances < 20]
-    common = [row for row in found if row.n_instances > 60]
-    assert np.mean([row.error for row in rare]) > 1.5 * np.mean([row.error for row in common])
-    assert all(row.separation < row.silhouette for row in found if row.error > 0)
     assert np.median([row.n_instances for row in found[:15]]) > 20
+    rare = [row for row in found if row.n_instances < 15]
+    assert len(rare) > 30
+    assert max(row.separation for row in rare) < found[0].separation

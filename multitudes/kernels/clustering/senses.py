@@ -184,7 +184,6 @@ def sense_silhouettes(
     own: Doubles,  # TMP (most instances of a label,): mean cosine with others of the same slot
     other: Doubles,  # TMP (as many,): with those of the label's nearest other slot
     mean: Floats,  # OUT (n_slots,): silhouette of the slot's instances; 0 without a second sense
-    spread: Floats,  # OUT (n_slots,): its standard deviation
 ) -> None:
     """Mean silhouette of the instances of each slot among those of the label's other slots.
 
@@ -194,7 +193,7 @@ def sense_silhouettes(
         mine = slots[label_slot[label] : label_slot[label + 1]]
         n_used, n_users = 0, 0
         for slot in mine:
-            mean[slot], spread[slot] = 0, 0
+            mean[slot] = 0
             n_used += use_start[slot + 1] > use_start[slot]
             n_users += use_start[slot + 1] - use_start[slot]
         if n_used < 2:
@@ -226,13 +225,11 @@ def sense_silhouettes(
         at = 0
         for slot in mine:
             n = use_start[slot + 1] - use_start[slot]
-            first, second = 0.0, 0.0
+            summed = 0.0
             for _ in range(n):
                 largest = max(own[at], other[at])
-                one = (own[at] - other[at]) / largest if n > 1 and largest > 0 else 0.0
-                first += one
-                second += one * one
+                if n > 1 and largest > 0:
+                    summed += (own[at] - other[at]) / largest
                 at += 1
             if n > 0:
-                mean[slot] = first / n
-                spread[slot] = np.sqrt(max(second / n - (first / n) ** 2, 0.0))
+                mean[slot] = summed / n

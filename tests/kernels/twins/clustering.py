@@ -157,10 +157,10 @@ def sense_similarities(X: Array, Y: Array, leaf_of_slot: Array, slot_labels: Arr
     return found
 
 
-def sense_silhouettes(X: Array, slot_labels: Array, users: list[list[int]]) -> tuple[Array, Array]:
-    """Mean and standard deviation, for each slot, of its instances' silhouettes."""
+def sense_silhouettes(X: Array, slot_labels: Array, users: list[list[int]]) -> Array:
+    """For each slot the mean of its instances' silhouettes."""
     X = np.array([unit(row) for row in X])
-    mean, spread = np.zeros(len(users)), np.zeros(len(users))
+    mean = np.zeros(len(users))
     for slot, members in enumerate(users):
         others = [
             users[i]
@@ -175,8 +175,8 @@ def sense_silhouettes(X: Array, slot_labels: Array, users: list[list[int]]) -> t
             b = max(np.mean([X[i] @ X[j] for j in other]) for other in others)
             a = np.mean(same) if same else 0.0
             found.append((a - b) / max(a, b) if same and max(a, b) > 0 else 0.0)
-        mean[slot], spread[slot] = np.mean(found), np.std(found)
-    return mean, spread
+        mean[slot] = np.mean(found)
+    return mean
 
 
 def telling_features(
