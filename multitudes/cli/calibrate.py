@@ -88,7 +88,8 @@ def calibrate(
     card = ModelCard.read(model)
     tagger = computing.load(model)
     with progress.shown(not reading.quiet):
-        dataset = over_names(reading.dataset(data, split="dev"), tagger.classes_)
+        dataset = reading.dataset(data, split="dev", require_labels=True)
+        dataset = over_names(dataset, tagger.classes_)
         report = tagger.calibrate(dataset, config=config).calibration_report()
         tagger.save(target)
     notes = [str(report), how_sets_are_made(tagger)]

@@ -131,7 +131,7 @@ def aligned_files(
 
     models = {path: _load(path) for path in files if _is_model(path)}
     _check(measuring, models)
-    truth_data = reading.dataset(truth, split="tst")
+    truth_data = reading.dataset(truth, split="tst", require_labels=True)
     train = measuring.train
     train_data = None if train is None else reading.dataset(train, split="trn")
     for tagger in models.values():

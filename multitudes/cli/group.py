@@ -92,7 +92,7 @@ def group(
     if folder is not None:
         _refuse_overwriting_parts(data, folder, keep_labels=keep_labels)
     with progress.shown(not reading.quiet):
-        dataset = reading.dataset(data, group_labels=groups)
+        dataset = reading.dataset(data, group_labels=groups, require_labels=groups is None)
         known = dataset if keep_labels else None
         if groups is None:
             if dataset.groups is not None and not reading.quiet:

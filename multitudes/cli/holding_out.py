@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from multitudes.cli.streams import Reading, remark
 from multitudes.errors import ConfigError
 
@@ -43,7 +41,7 @@ def hold_out(
 
     share = share_of(validation)
     if share is None:
-        return dataset, reading.dataset(Path(validation), split="dev")
+        return dataset, reading.dataset(Path(validation), split="dev", require_labels=True)
     if from_groups:
         train, held_out = _whole_groups(dataset, share, random_state)
     else:
@@ -85,6 +83,8 @@ def _whole_groups(dataset: Dataset, share: float, random_state: int) -> tuple[Da
 
 def _taken(dataset: Dataset, train: Dataset, held_out: Dataset, share: float) -> str:
     """Say what was held out, and which labels are not learned for it."""
+    import numpy as np  # help must answer at once
+
     wanted = round(share * len(dataset))
     text = f"validation: {len(held_out):,} of {len(dataset):,} instances are held out"
     if len(held_out) < wanted:

@@ -33,9 +33,9 @@ def predict(
         str | None,
         typer.Option(
             "--output-format",
-            metavar="jsonl|csv|tsv|parquet",
+            metavar="FORMAT",
             autocompletion=_formats,
-            help="How predictions are written; by default the suffix of -o says so.",
+            help="jsonl, csv, tsv or parquet; by default the suffix of -o says so.",
         ),
     ] = None,
     texts: Texts = Texts(),

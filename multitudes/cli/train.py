@@ -291,7 +291,7 @@ def _parts(held_out: Dataset | None, test: Path | None, reading: Reading) -> dic
     """Return what was not learned from, by name."""
     parts = {} if held_out is None else {"validation": held_out}
     if test is not None:  # over its own labels: those unknown to the model are missed
-        parts["test"] = reading.dataset(test, split="tst")
+        parts["test"] = reading.dataset(test, split="tst", require_labels=True)
     return parts
 
 

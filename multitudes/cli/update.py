@@ -69,11 +69,12 @@ def update(
     tagger = computing.load(model)
     with progress.shown(not reading.quiet):
         removed = _removed(tagger, remove_labels, quiet=reading.quiet)
-        dataset = None if data is None else reading.dataset(data)  # over its own labels
+        # Over its own labels.
+        dataset = None if data is None else reading.dataset(data, require_labels=True)
         config = None if tagger.calibrated_ is None else tagger.calibrated_.config
         report = update_tagger(tagger, dataset, remove=removed)
         if calibrate is not None:
-            held_out = reading.dataset(calibrate, split="dev")
+            held_out = reading.dataset(calibrate, split="dev", require_labels=True)
             tagger.calibrate(held_out, **({} if config is None else {"config": config}))
         tagger.save(target)
     learned = None if data is None or dataset is None else (data, dataset)

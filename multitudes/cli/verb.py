@@ -30,6 +30,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 _MARK = "lookup:"
 SET = "--set"
+WIDTH_OF_BOXES = 64  # columns that boxes of options need
 SETTING = re.compile(r"[a-z_][a-z0-9_.]*=")
 
 
@@ -143,6 +144,8 @@ def from_function(home: str) -> str:
 class PlainHelp:
     """Help that shows what a user types: flags alone, and N, TEXT or PATH for values."""
 
+    rich_markup_mode: Any
+
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, with a word for the value of each."""
         found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
@@ -152,9 +155,15 @@ class PlainHelp:
         return found
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, whose boxes are not padded beyond their borders."""
-        with stdout_without_trailing_blanks():
-            super().format_help(ctx, formatter)  # type: ignore[misc]
+        """Write the help: in boxes, but as a plain list where these would cut options off."""
+        mode = self.rich_markup_mode
+        if (terminal_width(sys.stdout) or WIDTH_OF_BOXES) < WIDTH_OF_BOXES:
+            self.rich_markup_mode = None
+        try:
+            with stdout_without_trailing_blanks():
+                super().format_help(ctx, formatter)  # type: ignore[misc]
+        finally:
+            self.rich_markup_mode = mode
 
 
 def _value_of(parameter: Any) -> str:

@@ -12,10 +12,19 @@ from multitudes.data import Dataset, LabelSpace, relabel
 from multitudes.data.alignment import with_names
 from multitudes.errors import ConfigError, DataError, UnknownFeaturesWarning
 from multitudes.features.known_words import count_words
+from multitudes.tagger.explanations import shortened
+from multitudes.tagger.inputs import label_titles
 from multitudes.tagger.prediction import Predictor, says_nothing
 from multitudes.tagger.presets import names_of
 from multitudes.tagger.update_report import UpdateReport
-from multitudes.types import AddsLabels, RemovesLabels, Sparse, TakesLabelTexts, Updates
+from multitudes.types import (
+    AddsLabels,
+    KeepsInstances,
+    RemovesLabels,
+    Sparse,
+    TakesLabelTexts,
+    Updates,
+)
 
 METHODS: dict[str, type] = {
     "partial_fit": Updates, "add_labels": AddsLabels, "remove_labels": RemovesLabels
@@ -138,6 +147,8 @@ class Changeable(Protocol):
     features_: Any
     classes_: tuple[str, ...]
     calibrated_: Any
+    examples_: dict[int, str]
+    titles_: dict[str, str]
 
     def check_fitted(self) -> None:
         """Raise an error if it has not been fitted."""
@@ -200,17 +211,21 @@ def _learn(tagger: Changeable, dataset: Dataset) -> dict[str, Any]:
         raise DataError(
             f"there is nothing to learn from: none of the {len(dataset):,} instances has a label"
         )
-    grows = bool(texts) or bool(new_names(labeled, known))
-    check_updatable(model, "add_labels" if grows else "partial_fit")
+    new = sorted({*texts, *new_names(labeled, known)})
+    check_updatable(model, "add_labels" if new else "partial_fit")
+    inputs, examples = tagger._inputs_of(labeled), labeled if _takes_examples(model) else None
+    if examples is None:
+        texts = {name: texts.get(name, name) for name in new}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownFeaturesWarning)  # the report says it
-        if grows:
-            inputs = tagger._inputs_of(labeled)
-            tagger.classes_ = add_labels(predictor, inputs, labeled, texts or None, known)
+        if new:
+            tagger.classes_ = add_labels(predictor, inputs, examples, texts or None, known)
+            tagger.titles_ = {**tagger.titles_, **label_titles(dataset)}
         Y = relabel(labeled, LabelSpace(tagger.classes_)).Y
-        X = predictor.transform(tagger._inputs_of(labeled))
+        X = predictor.transform(inputs)
         if isinstance(model, Updates) and len(labeled):
             model.partial_fit(X, Y)
+            _keep_texts(tagger, labeled.texts)
     return {
         "n_instances": len(labeled),
         "n_assigned": int(Y.nnz),
@@ -228,3 +243,18 @@ def _texts_of_new(dataset: Dataset, known: Sequence[str]) -> dict[str, str]:
     there = set(known)
     pairs = zip(LabelSpace.of(dataset).names, dataset.label_texts or (), strict=False)
     return {name: text or name for name, text in pairs if name not in there}
+
+
+def _takes_examples(model: Any) -> bool:
+    """Return whether new labels are learned from texts that have them, not from their own alone."""
+    prototypes = getattr(model, "prototypes", None)  # of a text encoder
+    return prototypes is None or bool(prototypes.uses("centroid"))
+
+
+def _keep_texts(tagger: Changeable, texts: Sequence[str] | None) -> None:
+    """Keep the new texts if explanations of the model may refer to them, by row."""
+    model = tagger.model_
+    if texts is not None and isinstance(model, KeepsInstances) and model.instances_ is not None:
+        first = len(tagger.examples_)
+        more = {first + row: shortened(text) for row, text in enumerate(texts)}
+        tagger.examples_ = {**tagger.examples_, **more}

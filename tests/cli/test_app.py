@@ -18,6 +18,7 @@ VERBS = [
     "evaluate",
     "compare",
     "calibrate",
+    "update",
     "convert",
     "group",
     "inspect",
@@ -138,7 +139,8 @@ def test_ctrl_c_exits_130_and_leaves_nothing(tmp_path, train_file):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err == "interrupted: nothing was left half-written\n"
+    assert err.startswith("stopped; nothing was saved: ")
+    assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -181,7 +183,7 @@ def test_completion_knows_verbs_models_formats_and_settings():
 
 
 def test_progress_goes_to_stderr_and_quiet_turns_it_off(cli, tmp_path, train_file, monkeypatch):
-    monkeypatch.setattr(progress, "SECONDS_BEFORE_SHOWING", -1.0)
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_A_LINE", -1.0)
     loud = cli("convert", train_file, tmp_path / "loud.csv")
     assert "reading train.jsonl" in loud.err
     assert loud.out == ""

@@ -234,3 +234,44 @@ def test_torch_is_imported_for_encoders_alone(case, encoder, model):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
     assert done.stderr == "False"
+
+
+@pytest.mark.parametrize("model", ["prime-lite", "dpr"])
+def test_an_encoder_is_updated(cli, train_file, tmp_path, model):
+    settings = ["--set", "keep_instances=true"]
+    folder = tmp_path / "encoder"
+    assert cli("train", train_file, "-o", folder, "-m", model, "-q", *QUICK, *settings).code == 0
+    new = [
+        {"text": "guitar strap of leather", "labels": ["guitar straps"]},
+        {"text": "leather strap", "labels": ["belts"]},
+        {"text": "nothing", "labels": []},
+    ] * 8
+    data = write_lines(tmp_path / "new.jsonl", new)
+    report = cli("update", folder, data, "--json", "--device", "cpu").json
+    assert report["labels_added"] == ["guitar straps"]
+    assert (report["n_instances"], report["n_without_labels"]) == (16, 8)
+    assert report["words"] is None
+    tagger = Tagger.load(folder)
+    assert len(tagger.examples_) == 120 + 16
+    found = cli("predict", folder, "--text", "guitar strap", "--json", "--device", "cpu").json
+    assert "guitar straps" in [tag["label"] for tag in found[0]["labels"]]
+    assert cli("update", folder, "--remove-labels", "music", "--device", "cpu").code == 0
+    assert sorted(Tagger.load(folder).classes_) == [
+        "belts", "fish", "fruit", "guitar straps", "planets",
+    ]  # fmt: skip
+
+
+def test_an_encoder_predicts_among_some_labels(cli, encoder, test_file):
+    arguments = ("--labels", "fish,music", "-k", 3, "--device", "cpu")
+    found = [
+        json.loads(line) for line in cli("predict", encoder, test_file, *arguments).out.splitlines()
+    ]
+    whole = [
+        json.loads(line)
+        for line in cli("predict", encoder, test_file, "--device", "cpu").out.splitlines()
+    ]
+    for line, all_labels in zip(found, whole, strict=True):
+        scores = {tag["label"]: tag["score"] for tag in all_labels["labels"]}
+        assert {tag["label"] for tag in line["labels"]} == {"fish", "music"}
+        for tag in line["labels"]:
+            assert tag["score"] == pytest.approx(scores[tag["label"]], abs=1e-5)

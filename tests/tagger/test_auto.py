@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from multitudes.data import Dataset, make_catalogue
 from multitudes.disentangle import Disentangled
 from multitudes.linear import OneVsAll, XRLinear
+from multitudes.linear.checkpoint import Checkpoint
 from multitudes.tagger import Tagger
 
 WHY = "because one ranker per label over 1,100 labels and 2,500 instances would be slow"
@@ -60,15 +61,18 @@ def test_all_that_a_tagger_does_works(tagger, shop, tmp_path):
 def test_a_stopped_training_goes_on(tagger, shop, tmp_path):
     """The second fit finds the levels that the first one kept, and ends in the same model."""
     kept = tmp_path / "kept"
+    keep = Checkpoint.keep
 
     class StoppedError(Exception):
         pass
 
-    def stop(self):
-        raise StoppedError
+    def stop_after_a_level(self, name, stage):
+        keep(self, name, stage)
+        if name == "level-0":
+            raise StoppedError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("multitudes.linear.checkpoint.Checkpoint.clear", stop)
+        patch.setattr(Checkpoint, "keep", stop_after_a_level)
         with pytest.raises(StoppedError):
             Tagger(n_jobs=2).fit(shop, checkpoint=kept)
     assert list(kept.rglob("level-*"))

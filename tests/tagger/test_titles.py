@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from multitudes.data import Dataset, ReadOptions, read_dataset
-from multitudes.tagger import Tagger, predict_to
+from multitudes.tagger import Tagger, predict_to, update_tagger
 from tests.cli.conftest import cli  # noqa: F401
 
 BELT, HAT, SHOE = (f"http://x/{i}" for i in range(3))
@@ -54,8 +55,11 @@ def test_new_labels_bring_their_titles(titled: Dataset, tmp_path: Path) -> None:
     (tmp_path / "new.jsonl").write_text(
         '{"text": "red scarf", "labels": [{"uri": "http://x/9", "label": "scarves"}]}\n'
     )
+    again = copy.deepcopy(tagger)
     tagger.add_labels(read_dataset(tmp_path / "new.jsonl"))
     assert tagger.titles_["http://x/9"] == "scarves"
+    update_tagger(again, read_dataset(tmp_path / "new.jsonl"))
+    assert again.titles_ == tagger.titles_
 
 
 def test_the_command_line_shows_both(cli, titled: Dataset, tmp_path: Path) -> None:  # noqa: F811
