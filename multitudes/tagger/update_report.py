@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from multitudes.errors import counted
 from multitudes.features.known_words import WordCount
 
 N_NAMES = 5
@@ -71,9 +72,13 @@ class UpdateReport:
         if self.n_without_labels:
             found.append(f"left out without a label: {self.n_without_labels:,} instances")
         if self.labels_removed:
-            found.append(f"{_counted(self.labels_removed)} removed: {_named(self.labels_removed)}")
+            found.append(
+                f"{counted(len(self.labels_removed), 'label')} removed: {_named(self.labels_removed)}"
+            )
         if self.labels_added:
-            found.append(f"{_counted(self.labels_added)} added: {_named(self.labels_added)}")
+            found.append(
+                f"{counted(len(self.labels_added), 'label')} added: {_named(self.labels_added)}"
+            )
         elif self.n_instances:
             found.append("no label is new")
         found.append(f"{self.n_labels:,} labels in all")
@@ -112,10 +117,6 @@ class UpdateReport:
         if not self.calibration_lost:
             return []
         return ["the calibration held for the model as it was, and was discarded"]
-
-
-def _counted(labels: tuple[str, ...]) -> str:
-    return f"{len(labels):,} label{'s' if len(labels) > 1 else ''}"
 
 
 def _named(labels: tuple[str, ...]) -> str:
