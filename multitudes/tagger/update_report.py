@@ -72,13 +72,9 @@ class UpdateReport:
         if self.n_without_labels:
             found.append(f"left out without a label: {self.n_without_labels:,} instances")
         if self.labels_removed:
-            found.append(
-                f"{counted(len(self.labels_removed), 'label')} removed: {_named(self.labels_removed)}"
-            )
+            found.append(_listed(self.labels_removed, "removed"))
         if self.labels_added:
-            found.append(
-                f"{counted(len(self.labels_added), 'label')} added: {_named(self.labels_added)}"
-            )
+            found.append(_listed(self.labels_added, "added"))
         elif self.n_instances:
             found.append("no label is new")
         found.append(f"{self.n_labels:,} labels in all")
@@ -119,6 +115,7 @@ class UpdateReport:
         return ["the calibration held for the model as it was, and was discarded"]
 
 
-def _named(labels: tuple[str, ...]) -> str:
+def _listed(labels: tuple[str, ...], what: str) -> str:
     some = ", ".join(labels[:N_NAMES])
-    return some + (f" and {len(labels) - N_NAMES:,} more" if len(labels) > N_NAMES else "")
+    more = f" and {len(labels) - N_NAMES:,} more" if len(labels) > N_NAMES else ""
+    return f"{counted(len(labels), 'label')} {what}: {some}{more}"
