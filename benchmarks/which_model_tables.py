@@ -32,9 +32,7 @@ def linear_models() -> dict[str, dict[str, Any]]:
     """By data set, and by model."""
     names = ("which-model", "which-model-large")
     return {
-        source: found
-        for name in names
-        for source, found in record(name)["results"]["sets"].items()
+        source: found for name in names for source, found in record(name)["results"]["sets"].items()
     }
 
 

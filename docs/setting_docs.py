@@ -12,14 +12,23 @@ import griffe
 
 
 class SettingDocs(griffe.Extension):
-    """Give each attribute that is declared by ``setting(default, doc, ...)`` its docstring."""
+    """Give each attribute that is declared by ``setting(default, doc, ...)`` its docstring.
+
+    So does one of a parent that is declared again, by ``setting_again(Parent, name, default)``.
+    """
 
     def on_attribute_instance(
         self, *, node: ast.AST | griffe.ObjectNode, attr: griffe.Attribute, **kwargs: Any
     ) -> None:
         """Read the call, its default and its limits, from the source."""
         call = getattr(node, "value", None)
-        if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "setting":
+        made_by = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
+        if made_by == "setting_again":
+            config, _, default = map(ast.unparse, call.args)
+            text = f"As in `{config}`. Default: `{default}`."
+            attr.docstring = griffe.Docstring(text, parent=attr)
+            attr.value = None
+        if made_by != "setting":
             return
         default, doc, limits = ast.unparse(call.args[0]), call.args[1], call.keywords
         named = [f"{limit.arg} {ast.unparse(limit.value)}" for limit in limits]

@@ -110,3 +110,8 @@ def suggestion(unknown: object, known: Iterable[str]) -> str:
     close = close or difflib.get_close_matches(str(unknown), names, n=1, cutoff=0.6)
     offered = " or ".join(repr(name) for name in close)
     return f"did you mean {offered}?" if close else f"known: {', '.join(names)}"
+
+
+def counted(count: int, what: str) -> str:
+    """A number and its noun, "1 label" or "3,000 labels"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -107,7 +107,7 @@ def text_box() -> list[str]:
     return drawn
 
 
-def main() -> None:
+def picture() -> str:
     """Train, and draw."""
     data = make_catalogue(N_INSTANCES, n_labels=N_LABELS).dataset
     settings = {"branching": 6, "max_leaf_size": 16}
@@ -132,8 +132,8 @@ def main() -> None:
         ),
         "</svg>\n",
     ]
-    (Path(__file__).parent / "home.svg").write_text("\n".join(parts), encoding="utf-8")
+    return "\n".join(parts)
 
 
 if __name__ == "__main__":
-    main()
+    (Path(__file__).parent / "home.svg").write_text(picture(), encoding="utf-8")

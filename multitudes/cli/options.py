@@ -150,8 +150,15 @@ class Computing:
 
     def load(self, model: Path) -> Tagger:
         """Load a model to predict with."""
+        from multitudes.interchange.recognition import library_of
         from multitudes.tagger import Tagger
 
+        library = library_of(model)
+        if library is not None:
+            raise ConfigError(
+                f"{model} is a model of {library}: import it first, with "
+                f"multitudes convert {model} MODEL"
+            )
         return Tagger.load(model).to(self.device or "auto", precision=self.precision)
 
 

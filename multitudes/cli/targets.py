@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, counted
 
 
 def may_replace(folder: Path, *, force: bool) -> None:
@@ -50,7 +50,7 @@ def described(folder: Path) -> str:
     root = read_manifest(folder).root
     model = root.parts.get("model", root).kind
     n_labels = root.strings.get("labels")
-    labels = f", {n_labels:,} labels" if n_labels is not None else ""
+    labels = f", {counted(n_labels, 'label')}" if n_labels is not None else ""
     card = ModelCard.read(folder)
     date = card.events[-1].date if card is not None and card.events else None
     if date is None:

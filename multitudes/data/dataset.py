@@ -29,7 +29,7 @@ from multitudes.data.label_lists import (
 )
 from multitudes.data.report import ReadReport
 from multitudes.data.tables import frame_table, huggingface_table, table_parts
-from multitudes.errors import DataError
+from multitudes.errors import DataError, counted
 from multitudes.types import Sparse
 
 
@@ -228,14 +228,14 @@ class Dataset:
         return int(self.Y.shape[0])
 
     def __repr__(self) -> str:
-        parts = [_counted(len(self), "instance"), _counted(self.n_labels, "label")]
+        parts = [counted(len(self), "instance"), counted(self.n_labels, "label")]
         if len(self):
             parts.append(f"{self.Y.nnz / len(self):.1f} labels per instance")
-        parts.append("texts" if self.X is None else _counted(self.X.shape[1], "feature"))
+        parts.append("texts" if self.X is None else counted(self.X.shape[1], "feature"))
         if self.groups is not None:
-            parts.append(_counted(self.groups.shape[1], "group"))
+            parts.append(counted(self.groups.shape[1], "group"))
         if self.filter_pairs is not None:
-            parts.append(_counted(len(self.filter_pairs), "filter pair"))
+            parts.append(counted(len(self.filter_pairs), "filter pair"))
         if self.report:
             parts.append(f"{self.report.skipped:,} bad lines skipped")
         return f"Dataset: {', '.join(parts)}"
@@ -315,7 +315,3 @@ class Dataset:
                 "columns the label space"
             )
         return dataclasses.replace(self, Y=Y)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import torch
 
 from multitudes.deep.processor import bf16_works, require_bf16
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, counted
 
 KINDS = ("cpu", "cuda", "mps")
 
@@ -60,7 +60,7 @@ def describe_device(device: torch.device) -> str:
     if device.type == "mps":
         return "the Apple GPU"
     n_threads = torch.get_num_threads()
-    return f"this CPU ({n_threads} {'thread' if n_threads == 1 else 'threads'})"
+    return f"this CPU ({counted(n_threads, 'thread')})"
 
 
 def choose_precision(name: str, device: torch.device) -> str:

@@ -39,7 +39,7 @@ from multitudes.metrics import precision_at_k, recall_at_k
 from multitudes.progress import spelled
 from multitudes.types import FloatArray, Sparse
 
-TRIED = 32  # texts that tell how fast a CPU is
+FEW_TEXTS, MORE_TEXTS, SECONDS_TRIED = 16, 128, 5.0  # what tells how fast a CPU is
 DEEPEST = 100
 """The k of the recall that validation measures."""
 
@@ -126,12 +126,16 @@ def outlook_of(
 ) -> Outlook:
     """Return how to find out, by a few texts, how long an epoch takes on a CPU."""
 
+    def seconds_of(n_texts: int) -> float:
+        some = pack(texts.instances.take(np.arange(n_texts) % len(texts.instances)))
+        return trial_seconds(backbone, lambda: backbone(some).sum()) / n_texts
+
     def epoch_seconds() -> float:
-        some = pack(texts.instances.take(np.arange(min(TRIED, len(texts.instances)))))
-        seconds = trial_seconds(backbone, lambda: backbone(some).sum())
+        first = seconds_of(FEW_TEXTS)  # slower than the next ones, which is no matter if it is slow
+        seconds = seconds_of(MORE_TEXTS if first * MORE_TEXTS < SECONDS_TRIED else FEW_TEXTS)
         n_instances = sampler.n_instances / sampler.n_steps
         n_labels = min(n_instances * config.sampler.positives, len(texts.labels))
-        return sampler.n_steps * (n_instances + n_labels) * seconds / TRIED
+        return sampler.n_steps * (n_instances + n_labels) * seconds
 
     hint = ""
     if config.sampler.positives > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from multitudes.errors import counted
 from multitudes.kernels.threads import resolve_threads
 from multitudes.progress import is_shown, say
 from multitudes.tagger.assembly import Assembled, reads_texts
@@ -20,17 +21,16 @@ def announce(parts: Assembled, data: TrainingData) -> None:
     say(f"learning from {described(data)}")
     say(f"model: {parts.choice}")
     if not reads_texts(parts.model):
-        n_threads = resolve_threads(data.n_jobs)
-        say(f"device: CPU, {n_threads} {'thread' if n_threads == 1 else 'threads'}")
+        say(f"device: CPU, {counted(resolve_threads(data.n_jobs), 'thread')}")
 
 
 def described(data: TrainingData) -> str:
     """Return the size of the training data in words."""
     dataset = data.dataset
     instance = "text" if dataset.texts is not None else "instance"
-    words = f"{len(dataset):,} {instance}s, {dataset.n_labels:,} labels"
+    words = f"{counted(len(dataset), instance)}, {counted(dataset.n_labels, 'label')}"
     if data.grouped is not None:
-        return f"{words}, {data.grouped[0].shape[1]:,} groups"
+        return f"{words}, {counted(data.grouped[0].shape[1], 'group')}"
     words += f", {dataset.Y.nnz / max(len(dataset), 1):.1f} per {instance}"
     counts = np.bincount(dataset.Y.indices, minlength=dataset.n_labels)
     n_without = int((counts == 0).sum())

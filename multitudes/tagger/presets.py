@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from multitudes import features
 from multitudes.disentangle import Disentangled
-from multitudes.errors import ConfigError, suggestion
+from multitudes.errors import ConfigError, counted, suggestion
 from multitudes.features import ConcatFeatures, TfidfFeatures
 from multitudes.models import ModelSpec, built_in_models, model_spec
 from multitudes.models.features import ENCODER, FEATURES, feature_spec
@@ -53,7 +53,7 @@ def choose(n_instances: int, n_labels: int, *, overlap: int | None = None) -> Ch
     overlap : int, optional
         1 if labels shall not share leaves; by default they do where that pays.
     """
-    size = f"{_counted(n_labels, 'label')} and {_counted(n_instances, 'instance')}"
+    size = f"{counted(n_labels, 'label')} and {counted(n_instances, 'instance')}"
     small = n_labels <= ONE_VS_ALL_MAX_LABELS
     if small and n_instances * n_labels <= ONE_VS_ALL_MAX_PAIRS:
         reason = (
@@ -69,10 +69,6 @@ def choose(n_instances: int, n_labels: int, *, overlap: int | None = None) -> Ch
         return Choice("xr-linear", 1, f"xr-linear, {why}")
     reason = f"xr-linear with overlap {AUTO_OVERLAP}, {why}, and finds more with two leaves a label"
     return Choice("xr-linear", AUTO_OVERLAP, reason)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def names_of(having: Callable[[ModelSpec], bool]) -> str:

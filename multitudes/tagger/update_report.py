@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from multitudes.errors import counted
 from multitudes.features.known_words import WordCount
 
 N_NAMES = 5
@@ -71,9 +72,9 @@ class UpdateReport:
         if self.n_without_labels:
             found.append(f"left out without a label: {self.n_without_labels:,} instances")
         if self.labels_removed:
-            found.append(f"{_counted(self.labels_removed)} removed: {_named(self.labels_removed)}")
+            found.append(_listed(self.labels_removed, "removed"))
         if self.labels_added:
-            found.append(f"{_counted(self.labels_added)} added: {_named(self.labels_added)}")
+            found.append(_listed(self.labels_added, "added"))
         elif self.n_instances:
             found.append("no label is new")
         found.append(f"{self.n_labels:,} labels in all")
@@ -114,10 +115,7 @@ class UpdateReport:
         return ["the calibration held for the model as it was, and was discarded"]
 
 
-def _counted(labels: tuple[str, ...]) -> str:
-    return f"{len(labels):,} label{'s' if len(labels) > 1 else ''}"
-
-
-def _named(labels: tuple[str, ...]) -> str:
+def _listed(labels: tuple[str, ...], what: str) -> str:
     some = ", ".join(labels[:N_NAMES])
-    return some + (f" and {len(labels) - N_NAMES:,} more" if len(labels) > N_NAMES else "")
+    more = f" and {len(labels) - N_NAMES:,} more" if len(labels) > N_NAMES else ""
+    return f"{counted(len(labels), 'label')} {what}: {some}{more}"

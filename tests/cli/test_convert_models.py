@@ -92,3 +92,12 @@ def test_a_damaged_model_is_an_error_of_one_line(cli, tmp_path):
     result = cli("convert", tmp_path / "old", tmp_path / "model")
     assert result.code == 4
     assert "settings.json is not valid JSON" in result.err
+
+
+@pytest.mark.parametrize(("source", "library"), [(PECOS, "pecos"), (OMIKUJI, "omikuji")])
+def test_a_model_that_was_not_imported_says_how(cli, source, library):
+    result = cli("predict", source, "--text", "a")
+    assert result.code == 2
+    assert f"is a model of {library}: import it first, with multitudes convert" in " ".join(
+        result.err.split()
+    )

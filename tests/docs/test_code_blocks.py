@@ -26,7 +26,7 @@ from tests.docs.blocks import (
     sessions,
 )
 from tests.docs.conftest import write_packages
-from tests.docs.shell import Shell, check_options
+from tests.docs.shell import Shell, check_options, check_packages
 from tests.docs.site import DOCS, PAGES, ROOT, page_name
 
 README = ROOT / "README.md"
@@ -136,6 +136,11 @@ def test_blocks_are_found_and_of_known_languages(page):
             assert_json(block.code)
         elif block.language == "toml":
             tomllib.loads(block.code)
+
+
+@pytest.mark.parametrize("page", ALL, ids=name_of)
+def test_extras_in_running_text_exist(page):
+    check_packages(re.findall(r"multitudes\[[\w,]+\]", page.read_text("utf-8")))
 
 
 INDENTED = re.compile(r"\n\n {4}(multitudes |pip |from |import |\$ )")

@@ -31,7 +31,8 @@ GENERATOR = ["--model", "otseq2set", "--device", "cpu", "--threads", "1"] + [
 @pytest.fixture
 def slow_machine(monkeypatch):
     """Every second counts as an hour."""
-    monkeypatch.setattr(forecast, "SECONDS_MEASURED", 0.0)
+    for name in ("SECONDS_BETWEEN", "SECONDS_MEASURED"):
+        monkeypatch.setattr(forecast, name, 0.0)
     monkeypatch.setattr(forecast, "SHORT_SECONDS", 0.0)
     monkeypatch.setattr(forecast, "LONG_SECONDS", 1e-4)
 

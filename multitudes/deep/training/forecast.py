@@ -18,8 +18,10 @@ from multitudes.deep.devices import describe_device
 from multitudes.deep.training.run import Run
 from multitudes.progress import duration, is_shown, say, spelled
 
+SECONDS_BETWEEN = 1.0  # two times that are compared
 SECONDS_MEASURED = 2.0
 SECONDS_OF_SLOW_STEPS = 10.0
+SECONDS_OF_WARMING_UP = 20.0  # of a GPU, which compiles and allocates for each new shape
 SHORT_SECONDS = 20.0  # what is not worth a word
 LONG_SECONDS = 600.0  # what a person wants to be warned of
 OTHERWISE = 1.5  # times as long or short as was said: worth another word
@@ -45,8 +47,7 @@ class Outlook:
 class Forecast:
     """Measures a run as it is checked, and says how much longer it will take.
 
-    What comes before the first check is left out, because a GPU compiles and allocates then; but
-    not on a CPU if it took so long that waiting for more would keep the person waiting too.
+    The first steps are left out where others follow soon.
 
     Parameters
     ----------
@@ -73,13 +74,29 @@ class Forecast:
         """Take the time; to be called when the device has nothing left to do."""
         if self.is_over:
             return
-        self._checks.append((time.monotonic(), self.run.n_epochs_done))
-        slow = self._on_cpu and self._checks[1][0] - self._checks[0][0] > SECONDS_OF_SLOW_STEPS
-        first, last = self._checks[0 if slow else 1], self._checks[-1]
-        seconds, n_epochs = last[0] - first[0], last[1] - first[1]
-        if n_epochs > 0 and seconds >= SECONDS_MEASURED:
+        now, (began, _) = time.monotonic(), self._checks[0]
+        warms_up = not self._on_cpu and now - began < SECONDS_OF_WARMING_UP
+        if warms_up or now - self._checks[-1][0] < SECONDS_BETWEEN:
+            return
+        self._checks.append((now, self.run.n_epochs_done))
+        found = self._measured_on_cpu() if self._on_cpu else self._measured_on_gpu()
+        if found is not None:
             self.is_over = True
-            self._tell(seconds / n_epochs)
+            self._tell(found)
+
+    def _measured_on_cpu(self) -> float | None:
+        """Return the seconds of an epoch, without the first steps unless they are slow."""
+        slow = self._checks[1][0] - self._checks[0][0] > SECONDS_OF_SLOW_STEPS
+        first, last = self._checks[0 if slow else 1], self._checks[-1]
+        return _pace(first, last) if last[0] - first[0] >= SECONDS_MEASURED else None
+
+    def _measured_on_gpu(self) -> float | None:
+        """Return the seconds of an epoch when they have settled."""
+        if len(self._checks) < 4:
+            return None
+        older, old, new = self._checks[-3:]
+        before, now = _pace(older, old), _pace(old, new)
+        return now if before and now and _alike(before, now) else None
 
     @property
     def _on_cpu(self) -> bool:
@@ -89,7 +106,7 @@ class Forecast:
         """Say how long it takes, with advice if that is long; not twice nearly the same."""
         seconds = epoch_seconds * (self.run.config.epochs - self.run.n_epochs_done)
         known = self.said is not None
-        if known and 1 / OTHERWISE < epoch_seconds / max(self.said or 0, 1e-9) < OTHERWISE:
+        if self.said is not None and _alike(self.said, epoch_seconds):
             return
         if seconds < SHORT_SECONDS and not known:
             return
@@ -113,6 +130,16 @@ class Forecast:
             folder = spelled("checkpoint", "FOLDER")
             advice.append(f"with {folder} it can be stopped, and goes on later")
         return advice
+
+
+def _pace(first: tuple[float, float], last: tuple[float, float]) -> float | None:
+    """Return the seconds of an epoch between two checks; None if nothing was done."""
+    n_epochs = last[1] - first[1]
+    return (last[0] - first[0]) / n_epochs if n_epochs > 0 else None
+
+
+def _alike(one: float, other: float) -> bool:
+    return max(one, other) < OTHERWISE * max(min(one, other), 1e-9)
 
 
 def trial_seconds(model: nn.Module, loss: Callable[[], torch.Tensor]) -> float:
