@@ -93,7 +93,7 @@ def fit_groups(model: Any, X: Any, y: Any) -> Any:
 
 
 UPDATES = frozenset({"Updates", "AddsLabels", "RemovesLabels"})
-SCORES = frozenset({"Explains", "ScoresPairs"})
+SCORES = frozenset({"Explains", "ScoresPairs", "RestrictsLabels"})
 PARTITIONS = frozenset({"PartitionModel"})
 TEXTS = frozenset({"ReadsTexts", "TakesLabelTexts", "TrainsInEpochs", "MovesToDevice"})
 
@@ -177,7 +177,7 @@ def text_cases() -> dict[str, Case]:
             prime,
             texts,
             fit_texts,
-            TEXTS | UPDATES | {"Explains", "KeepsInstances"},
+            TEXTS | UPDATES | {"Explains", "KeepsInstances", "RestrictsLabels"},
             tolerance=1e-5,
         ),
         "OTSeq2Set": Case(otseq2set, texts, fit_texts, TEXTS | {"MakesSets"}, tolerance=1e-5),

@@ -262,6 +262,8 @@ def test_what_it_claims_works(case, model):
         assert all(hasattr(tree, "fit_matcher") for tree in model.partitions())
     if "MovesToDevice" in case.can:
         assert model.to("cpu") is model
+    if "RestrictsLabels" in case.can:
+        assert set(model.predict(X, top_k=3, labels=[1, 2]).labels.ravel().tolist()) <= {1, 2, -1}
     if "Updates" in case.can:
         assert model.partial_fit(X=X, y=Y.toarray()) is model
     if "RemovesLabels" in case.can:
