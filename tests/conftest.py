@@ -29,6 +29,9 @@ if (
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
+# A runner may say how wide its terminal is; what tests read is written to pipes of no width.
+os.environ.pop("COLUMNS", None)
+
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

@@ -156,7 +156,7 @@ def test_the_command_line_trains_there(cluster, address, tmp_path, capsys):
     assert not ended.value.code
     assert Tagger.load(tmp_path / "model").predict(["b"], top_k=1)[0][0].label == "b"
     with pytest.raises(SystemExit) as ended:
-        main([*command, "-m", "otseq2set", "--ray", address])
+        main([*command, "--force", "-m", "otseq2set", "--ray", address])
     assert ended.value.code
     assert "--ray trains label trees, and otseq2set is not a tree model" in capsys.readouterr().err
 

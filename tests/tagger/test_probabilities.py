@@ -15,7 +15,7 @@ from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.metrics import set_scores
 from multitudes.scores.calibrated import CalibrationConfig
 from multitudes.tagger import Tagger, predict_batches, predict_tags, predict_to
-from multitudes.tagger.prediction import named_tags
+from multitudes.tagger.tags import named_tags
 
 from .centroids import LABELS, TEXTS, Centroids
 from .tiny_encoder import tiny, topical
