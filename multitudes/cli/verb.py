@@ -172,8 +172,11 @@ def _value_of(parameter: Any) -> str:
         return str(parameter.name).upper()
     if parameter.is_flag:
         return ""
-    words = {"int": "N", "float": "X", "path": "PATH"}
-    kinds = parameter.display_type(None).strip("<>").split()
+    words = {"int": "N", "integer": "N", "float": "X", "path": "PATH"}
+    if hasattr(parameter, "display_type"):  # of typer since 0.28 or so; before, click's types
+        kinds = parameter.display_type(None).strip("<>").split()
+    else:
+        kinds = parameter.type.name.split()
     return words.get(kinds[0] if kinds else "", "TEXT")
 
 

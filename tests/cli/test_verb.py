@@ -1,8 +1,10 @@
 """How a command line is read."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from multitudes.cli.verb import _one_for_each
+from multitudes.cli.verb import _one_for_each, _value_of
 
 
 @pytest.mark.parametrize(
@@ -24,3 +26,16 @@ def test_a_file_is_no_setting(tmp_path, monkeypatch):
     (tmp_path / "data=1.jsonl").touch()
     given = ["--set", "a=1", "data=1.jsonl"]
     assert list(_one_for_each(given)) == given
+
+
+@pytest.mark.parametrize(("kind", "word"), [("integer range", "N"), ("path", "PATH"), ("", "TEXT")])
+def test_help_has_a_word_for_values_with_old_and_new_typer(kind, word):
+    old = SimpleNamespace(
+        param_type_name="option", is_flag=False, type=SimpleNamespace(name=kind or "text")
+    )
+    new = SimpleNamespace(
+        param_type_name="option",
+        is_flag=False,
+        display_type=lambda _: f"<{kind.replace('integer', 'int')}>",
+    )
+    assert _value_of(old) == _value_of(new) == word
