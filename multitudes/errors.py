@@ -71,6 +71,10 @@ class UnknownFeaturesWarning(UserWarning):
     """A model was updated with instances that have none of the features it knows."""
 
 
+class CutTextsWarning(UserWarning):
+    """A text encoder is trained on texts of which it is set to read only the beginning."""
+
+
 if TYPE_CHECKING:
 
     class NotFittedError(MultitudesError, ValueError, AttributeError):

@@ -27,6 +27,7 @@ from multitudes.encoder.backbone.embedding import PredictionEncoder, embed
 from multitudes.encoder.backbone.loading import load_backbone
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.encoder.classifier import ClassifierConfig, train_classifier
+from multitudes.encoder.cut_texts import warn_of_cut_texts
 from multitudes.encoder.explanation import Explanation, KeptInstances, source_shares
 from multitudes.encoder.fitting import (
     PrimeConfig,
@@ -211,6 +212,7 @@ class Prime(Estimator):
         self, backbone: Backbone, X: Texts, label_texts: Texts, Y: Sparse
     ) -> TrainingTexts:
         instances = backbone.tokenize(X)
+        warn_of_cut_texts(backbone, X, instances.n_cut)
         labels = backbone.tokenize(label_texts, max_length=backbone.config.label_max_length)
         self.n_left_out_ = int(np.count_nonzero(np.diff(Y.indptr) == 0))
         self.n_empty_, self.n_labels_without_text_ = instances.n_empty, labels.n_empty

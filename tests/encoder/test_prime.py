@@ -2,6 +2,8 @@
 
 import copy
 import dataclasses
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from multitudes.encoder.classifier import ClassifierConfig
 from multitudes.encoder.prototypes.network import PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.approximate import IndexConfig
-from multitudes.errors import ConfigError, NotFittedError
+from multitudes.errors import ConfigError, CutTextsWarning, NotFittedError
 from multitudes.features import TfidfFeatures
 from multitudes.metrics import precision_at_k
 from multitudes.store import load, save
@@ -103,6 +105,26 @@ def test_fit_returns_self_and_counts_what_is_unusual(fitted):
     assert model.fit(texts, Y, label_texts=names) is model
     assert model.n_empty_ == 1
     assert model.n_cut_ == 11
+
+
+def test_texts_that_are_cut_are_told_before_the_training_with_a_length_that_would_do(capsys):
+    texts, Y, names = colors(12)
+    texts = [f"{text} {'and so on ' * 10}" for text in texts]
+    model = prime(training=epochs(1), backbone=dataclasses.replace(SMALL, max_length=6))
+    with pytest.warns(CutTextsWarning, match="12 of 12 texts are longer than 6 tokens") as caught:
+        model.fit(texts, Y, label_texts=names)
+    enough = int(re.search(r"backbone.max_length=(\d+) reads more", str(caught[0].message))[1])
+    assert enough % 16 == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CutTextsWarning)
+        again = prime(
+            training=epochs(1), backbone=dataclasses.replace(SMALL, max_length=enough), verbose=True
+        )
+        assert again.fit(texts, Y, label_texts=names).n_cut_ == 0
+        assert "longer than" not in capsys.readouterr().err
+        model.set_params(verbose=True).fit(texts, Y, label_texts=names)
+        said = capsys.readouterr().err
+        assert said.index("12 of 12 texts are longer than 6 tokens") < said.index("training on")
 
 
 def test_the_same_seed_gives_the_same_model_and_another_does_not():

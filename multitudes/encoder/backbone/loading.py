@@ -158,15 +158,21 @@ def _chosen_pooling(config: BackboneConfig, of_folder: str | None) -> Any:
 
 def check_lengths(config: BackboneConfig, model: object, tokenizer: object) -> None:
     """Refuse a length beyond the positions that the encoder supports."""
-    positions = getattr(getattr(model, "config", None), "max_position_embeddings", None)
-    limits = [n for n in (positions, getattr(tokenizer, "model_max_length", None)) if n]
+    longest = longest_readable(model, tokenizer)
     for setting in ("max_length", "label_max_length"):
         length = getattr(config, setting)
-        if limits and length > min(limits):
+        if longest is not None and length > longest:
             raise ConfigError(
-                f"{setting} must be <= {min(limits)}, the longest text {config.name!r} can read, "
+                f"{setting} must be <= {longest}, the longest text {config.name!r} can read, "
                 f"got {length}"
             )
+
+
+def longest_readable(model: object, tokenizer: object) -> int | None:
+    """Return how many tokens an encoder can read; None if it does not say."""
+    positions = getattr(getattr(model, "config", None), "max_position_embeddings", None)
+    limits = [n for n in (positions, getattr(tokenizer, "model_max_length", None)) if n]
+    return min(limits, default=None)
 
 
 def scratch_tokenizer(texts: Iterable[str], *, vocabulary_size: int) -> Any:
