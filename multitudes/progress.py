@@ -22,6 +22,7 @@ from typing import Any
 SECONDS_BEFORE_A_BAR = 0.5
 SECONDS_BEFORE_A_LINE = 2.0
 SECONDS_BETWEEN_LINES = 5.0
+SHARE_BETWEEN_LINES = 0.1  # of the time so far: hours of work leave a log that can be read
 SECONDS_WORTH_A_TICK = 1.0  # a stage that was shorter leaves nothing behind
 SECONDS_BETWEEN_LOOKS = 0.2
 
@@ -191,7 +192,8 @@ class _Lines:
             now = time.monotonic()
             if now < self._next_line.get(task, now + 1):
                 return
-            self._next_line[task] = now + SECONDS_BETWEEN_LINES
+            wait = max(SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES * (now - task.started))
+            self._next_line[task] = now + wait
             self._printed.add(task)
             pace = ", ".join(task.pace())
             words = f" {task.words}" if task.words else ""

@@ -14,7 +14,8 @@ from multitudes import progress
 def impatient(monkeypatch):
     for name in ("A_LINE", "A_BAR"):
         monkeypatch.setattr(progress, f"SECONDS_BEFORE_{name}", 0.0)
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    for name in ("SECONDS_BETWEEN_LINES", "SHARE_BETWEEN_LINES"):
+        monkeypatch.setattr(progress, name, 0.0)
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LOOKS", 0.01)
 
 
@@ -39,6 +40,16 @@ def test_silent_unless_somebody_asked(capfd):
     progress.say("something")
     assert capfd.readouterr().err == ""
     assert not progress.is_shown()
+
+
+def test_the_longer_the_work_the_rarer_the_lines(capfd, impatient, monkeypatch):
+    monkeypatch.setattr(progress, "SHARE_BETWEEN_LINES", 0.1)
+    with progress.shown(), progress.track("training", 10, "texts") as task:
+        task.started -= 3600.0
+        for _ in range(10):
+            task.advance(1)
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.split("(")[0] for line in lines] == ["training: 10% of 10 texts ", lines[-1]]
 
 
 def test_work_without_a_known_total_is_counted(capfd, impatient):

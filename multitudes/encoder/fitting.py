@@ -183,14 +183,14 @@ def start_network(
     random_state = config.training.random_state
     embeddings = np.zeros((len(texts.instances), backbone.dim), np.float32)
     if settings.uses("centroid") or config.sampler.clustered:
-        embeddings = embed(backbone, texts.instances, "Embedding instances")
+        embeddings = embed(backbone, texts.instances, "embedding instances")
     centroids = free_vectors = None
     if settings.uses("centroid"):
         centroids = Centroids(len(texts.labels), backbone.dim, momentum=settings.momentum)
         centroids.to(backbone.device).recompute(embeddings, texts.Y)
     if settings.uses("free"):
         free_vectors = FreeVectors.from_label_embeddings(
-            embed(backbone, texts.labels, "Embedding labels"),
+            embed(backbone, texts.labels, "embedding labels"),
             n_vectors=settings.n_free_vectors,
             start=settings.free_start,
             random_state=random_state,
@@ -250,13 +250,13 @@ def draw(
 def refresh_centroids(network: PrimeNetwork, texts: TrainingTexts) -> None:
     """With exact centroids, set each to the mean of its instances' present embeddings."""
     if network.centroids is not None and network.prototypes.config.centroids == "exact":
-        embeddings = embed(network.backbone, texts.instances, "Embedding instances")
+        embeddings = embed(network.backbone, texts.instances, "embedding instances")
         network.centroids.recompute(embeddings, texts.Y)
 
 
 def label_prototypes(network: PrimeNetwork, labels: TokenRows) -> tuple[FloatArray, FloatArray]:
     """Prototypes and text embeddings, (n_labels, d) each, of the labels of a training."""
-    texts = embed(network.backbone, labels, "Embedding labels")
+    texts = embed(network.backbone, labels, "embedding labels")
     device = network.backbone.device
     was_training = network.training
     network.eval()

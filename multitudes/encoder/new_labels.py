@@ -41,7 +41,7 @@ class NewLabels:
         _check_sources(network, has_text, self.centroids)
         if network.prototypes.config.sources == ("text",):
             has_text[:] = True  # a plain text encoder embeds an empty text
-        texts = torch.from_numpy(embed(backbone, self.rows, "Embedding labels"))
+        texts = torch.from_numpy(embed(backbone, self.rows, "embedding labels"))
         network.eval()
         vectors = network.new_prototypes(
             texts.to(backbone.device),
@@ -67,7 +67,7 @@ def sources_of_label(
         Its id.
     """
     backbone, row = network.backbone, labels.take(np.array([label]))
-    texts = torch.from_numpy(embed(backbone, row, "Embedding labels")).to(backbone.device)
+    texts = torch.from_numpy(embed(backbone, row, "embedding labels")).to(backbone.device)
     n_trained = len(labels) - len(added_centroids)
     if label < n_trained:
         return network.sources_of(torch.tensor([label], device=backbone.device), texts)

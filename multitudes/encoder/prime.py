@@ -232,7 +232,7 @@ class Prime(Estimator):
         """Set the label vectors and their index, from a network that was trained, or updated."""
         embeddings = np.zeros((0, network.backbone.dim), np.float32)
         if self.classifier or self.keep_instances:
-            embeddings = embed(network.backbone, texts.instances, "Embedding instances")
+            embeddings = embed(network.backbone, texts.instances, "embedding instances")
         if self.classifier and update is not None:
             vectors = np.array(self.label_vectors_)
         else:

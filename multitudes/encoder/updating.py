@@ -62,7 +62,7 @@ def update_network(
     """
     network = copy.deepcopy(network).to(choose_device(config.training.device))
     config = _settings(config, update)
-    embeddings = embed(network.backbone, texts.instances, "Embedding instances")
+    embeddings = embed(network.backbone, texts.instances, "embedding instances")
     if network.centroids is not None:
         network.centroids.include(embeddings, texts.Y)
     sampler = start_sampler(texts.Y, embeddings, network.backbone.device, config)
@@ -165,7 +165,7 @@ def with_added_labels(
         )
     free_vectors = network.free_vectors
     if free_vectors is not None:
-        texts = embed(backbone, labels, "Embedding labels")
+        texts = embed(backbone, labels, "embedding labels")
         trained = PrototypeIndex(texts[: n_labels - n_added], IndexConfig(kind="flat"))
         nearest = trained.search(texts[n_labels - n_added :], top_k=1).labels[:, 0]
         clusters = free_vectors.clusters.cpu().numpy()

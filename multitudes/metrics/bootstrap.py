@@ -64,7 +64,7 @@ def _draws(n: int, resampling: Resampling) -> Iterator[Values]:
     from multitudes.kernels.metrics import count_draws  # loads numba: not before it is needed
 
     rng = np.random.default_rng(resampling.random_state)
-    with track("Bootstrap", resampling.n_resamples, "samples") as task:
+    with track("bootstrap", resampling.n_resamples, "samples") as task:
         for size in batches(n, resampling.n_resamples):
             counts = np.empty((size, n))
             for row in counts:

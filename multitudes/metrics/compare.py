@@ -206,7 +206,7 @@ def _flips(apart: Values, resampling: Resampling) -> Iterable[Values]:
     # Not the bootstrap's stream: the p-value must not depend on the interval's draws.
     rng = np.random.default_rng([resampling.random_state, 1])
     n = len(apart)
-    with track("Permutation test", resampling.n_resamples, "samples") as task:
+    with track("permutation test", resampling.n_resamples, "samples") as task:
         for size in batches(n, resampling.n_resamples):
             signs = np.empty((size, n))
             for row in signs:  # a row a call: the draws must not depend on the batch

@@ -63,7 +63,7 @@ def tokenize(texts: Sequence[str], tokenizer: Any, *, max_length: int) -> Tokeni
     _cut_at(backend, max_length)
     kind = id_type(len(tokenizer))
     ids, lengths, n_cut = [np.zeros(0, kind)], [np.zeros(1, np.int64)], 0
-    with track("Tokenizing", len(texts), "texts") as task:
+    with track("tokenizing", len(texts), "texts") as task:
         for start, chunk in _chunks(texts):
             encodings = _encode(backend, chunk, start, max_length)
             size = np.fromiter(map(len, encodings), np.int64, len(encodings))

@@ -44,6 +44,6 @@ class PredictionEncoder:
             # Under autocast each call would cast all weights again, which a single text feels.
             self.backbone, self.precision = backbone.frozen("bf16"), "float32"
 
-    def __call__(self, rows: TokenRows, progress: str = "Embedding texts") -> FloatArray:
+    def __call__(self, rows: TokenRows, progress: str = "embedding texts") -> FloatArray:
         """Embeddings (n, d) of tokenized texts, of unit length, float32."""
         return embed(self.backbone, rows, progress, precision=self.precision)

@@ -64,7 +64,7 @@ class Predictor:
         size = max(1, self.batches.predict_batch_size // self.decoding.beam_width)
         with (
             explain_out_of_memory(lower=["predict_batch_size", "beam_width", "max_length"]),
-            track("Generating labels", len(rows), "texts") as task,
+            track("generating labels", len(rows), "texts") as task,
         ):
             for some in sorted_rows(rows.lengths, batch_size=size):
                 words = word_batch(
