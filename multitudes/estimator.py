@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
@@ -67,6 +68,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             for name, config in parameters.items()
             if isinstance(config, Config)
         }
+
+    @classmethod
+    def from_stored(cls, parameters: Mapping[str, Any]) -> Self:
+        """Return an unfitted model with the parameters of a manifest, Configs as plain values."""
+        model = cls()
+        for name, value in parameters.items():
+            default = getattr(model, name, None)
+            setting = default.from_dict(value) if isinstance(default, Config) else value
+            model.set_params(**{name: setting})
+        return model
 
     def score(self, X: Any, y: Sparse) -> float:
         """Return the precision at 1 on (X, y), by which GridSearchCV chooses by default.

@@ -71,12 +71,12 @@ def calibrate(
     """
     from multitudes import progress
     from multitudes.cli.cards import note
-    from multitudes.cli.show import say, show_json
+    from multitudes.cli.printing.show import say, show_json
     from multitudes.cli.targets import may_replace
-    from multitudes.data.alignment import over_names
+    from multitudes.data.predictions.alignment import over_names
     from multitudes.scores.calibrated import CalibrationConfig
     from multitudes.store.folder import check_target
-    from multitudes.tagger.card import ModelCard
+    from multitudes.tagger.reports.card import ModelCard
 
     given = {name: value for name, value in asdict(calibrating).items() if value is not None}
     config = CalibrationConfig.from_dict(given)

@@ -13,7 +13,7 @@ from multitudes.cli.streams import STANDARD
 if TYPE_CHECKING:
     from multitudes.data import Dataset
     from multitudes.metrics import Report
-    from multitudes.tagger.card import ModelCard
+    from multitudes.tagger.reports.card import ModelCard
 
 
 def note(
@@ -40,7 +40,7 @@ def note(
     before : ModelCard, optional
         The card of the model that was changed.
     """
-    from multitudes.tagger.card import CardData, CardEvent, ModelCard
+    from multitudes.tagger.reports.card import CardData, CardEvent, ModelCard
 
     described = None
     if data is not None:

@@ -10,6 +10,7 @@ import typer
 
 from multitudes.cli import options
 from multitudes.cli.model_import import LabelNames, import_model_folder
+from multitudes.cli.printing.wording import in_flags
 from multitudes.cli.streams import (
     STANDARD,
     TolerantReading,
@@ -18,7 +19,6 @@ from multitudes.cli.streams import (
     remark,
 )
 from multitudes.cli.verb import expanded
-from multitudes.cli.wording import in_flags
 from multitudes.errors import ConfigError
 
 
@@ -101,7 +101,7 @@ def _convert(
 
 
 def _show_settings() -> None:
-    from multitudes.cli.show import console, table
+    from multitudes.cli.printing.show import console, table
     from multitudes.data import ReadOptions, WriteOptions, list_formats
 
     out = console()

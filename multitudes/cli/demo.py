@@ -26,7 +26,7 @@ def demo(
     Example:  multitudes demo -o demo-model
     """
     from multitudes import demo, progress
-    from multitudes.cli.show import console, report_table
+    from multitudes.cli.printing.show import console, report_table
 
     if output is not None:
         from multitudes.store.folder import check_target

@@ -47,8 +47,8 @@ def evaluate(
     Example:  multitudes evaluate predictions.jsonl test.jsonl --train train.jsonl
     """
     from multitudes import progress
-    from multitudes.cli.plots import check_plot, plot_evaluation
-    from multitudes.cli.show import show_json, show_report
+    from multitudes.cli.printing.plots import check_plot, plot_evaluation
+    from multitudes.cli.printing.show import show_json, show_report
     from multitudes.tagger.evaluation import evaluate_aligned
 
     check_plot(plot)
@@ -94,7 +94,7 @@ def compare(
     Example:  multitudes compare new.jsonl old.jsonl test.jsonl
     """
     from multitudes import metrics, progress
-    from multitudes.cli.show import show_comparison, show_json
+    from multitudes.cli.printing.show import show_comparison, show_json
     from multitudes.tagger.evaluation import weights
 
     cutoffs, constants = measuring.cutoffs(), measuring.constants()
@@ -126,7 +126,7 @@ def aligned_files(
 ) -> Aligned:
     """Return predictions, truth and training data in one label space, filter applied."""
     from multitudes.data import align
-    from multitudes.data.alignment import with_names
+    from multitudes.data.predictions.alignment import with_names
     from multitudes.tagger.evaluation import predictions_of
 
     models = {path: _load(path) for path in files if _is_model(path)}

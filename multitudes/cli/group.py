@@ -86,7 +86,7 @@ def group(
     """
     _check(grouping, groups, folder, diagnose=diagnose)
     from multitudes import progress
-    from multitudes.cli.show import show_json
+    from multitudes.cli.printing.show import show_json
     from multitudes.groups.grouped_dataset import write_grouped
 
     if folder is not None:

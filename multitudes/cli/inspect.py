@@ -55,7 +55,7 @@ def inspect(
 
     Example:  multitudes inspect model --tree
     """
-    from multitudes.cli.show import show_json
+    from multitudes.cli.printing.show import show_json
     from multitudes.store import read_manifest, read_state
 
     if verify or tree or vocabulary or labels:
@@ -81,7 +81,7 @@ def inspect(
 
 def _as_json(model: Path, *, verified: bool) -> dict[str, Any]:
     from multitudes.store import read_manifest
-    from multitudes.tagger.card import ModelCard
+    from multitudes.tagger.reports.card import ModelCard
 
     card = ModelCard.read(model)
     found = _summary(read_manifest(model))
@@ -90,9 +90,9 @@ def _as_json(model: Path, *, verified: bool) -> dict[str, Any]:
 
 
 def _show_card(model: Path) -> None:
-    from multitudes.cli.card_views import card_markdown
+    from multitudes.cli.printing.card_views import card_markdown
     from multitudes.store import read_manifest
-    from multitudes.tagger.card import ModelCard
+    from multitudes.tagger.reports.card import ModelCard
 
     summary = _summary(read_manifest(model))
     typer.echo(card_markdown(model.resolve().name, summary, ModelCard.read(model)), nl=False)
@@ -131,9 +131,9 @@ def _size(manifest: Manifest, home: str) -> dict[str, int]:
 
 
 def _show_summary(model: Path, manifest: Manifest, *, verified: bool) -> None:
-    from multitudes.cli.card_views import card_lines, flat_settings
-    from multitudes.cli.show import console, say, table
-    from multitudes.tagger.card import ModelCard
+    from multitudes.cli.printing.card_views import card_lines, flat_settings
+    from multitudes.cli.printing.show import console, say, table
+    from multitudes.tagger.reports.card import ModelCard
 
     out = console()
     summary = _summary(manifest)
@@ -165,7 +165,7 @@ def _show_summary(model: Path, manifest: Manifest, *, verified: bool) -> None:
 
 def _show_trees(model: Path, state: State, depth: int) -> None:
     """Draw the label trees; clusters are named by words, if the model has trained on words."""
-    from multitudes.cli.show import say
+    from multitudes.cli.printing.show import say
     from multitudes.errors import StoreError
     from multitudes.labels import LabelTree
 
@@ -216,7 +216,7 @@ def _walk(state: State) -> list[State]:
 
 def _show_senses(model: Path, label: str, *, json: bool) -> None:
     """Show a line for each leaf of a label: its neighbors, its words, a typical text."""
-    from multitudes.cli.show import console, say, show_json, table
+    from multitudes.cli.printing.show import console, say, show_json, table
     from multitudes.tagger import Tagger
 
     senses = Tagger.load(model).senses(label)
@@ -248,7 +248,7 @@ def _plain(sense: Sense) -> dict[str, Any]:
 
 def _show_ambiguous(model: Path, top: int, *, json: bool) -> None:
     """Show a line for each label, the most ambiguous first."""
-    from multitudes.cli.show import console, say, show_json, table
+    from multitudes.cli.printing.show import console, say, show_json, table
     from multitudes.tagger import Tagger
 
     found = Tagger.load(model).ambiguous_labels(top_k=top)

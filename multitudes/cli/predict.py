@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.answers import Answer, Texts
 from multitudes.cli.streams import STANDARD, TolerantReading, output, refuse_overwriting, remark
+from multitudes.cli.tagging.answers import Answer, Texts
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _formats() -> list[str]:
-    from multitudes.data.prediction_writing import FORMATS
+    from multitudes.data.predictions.writing import FORMATS
 
     return list(FORMATS)
 
@@ -51,7 +51,7 @@ def predict(
 
     Example:  multitudes predict model test.jsonl -o predictions.jsonl
     """
-    from multitudes.data.prediction_writing import prediction_format
+    from multitudes.data.predictions.writing import prediction_format
 
     _check(data, texts, answer, out)
     format = prediction_format(out, output_format)
@@ -61,7 +61,7 @@ def predict(
     if data is not None:
         _tag_data(tagger, data, (out, format), answer, reading)
     elif texts.text is not None:
-        from multitudes.cli.tag_texts import tag_texts
+        from multitudes.cli.tagging.tag_texts import tag_texts
 
         tag_texts(tagger, texts, answer, quiet=reading.quiet, json=json)
 
@@ -98,7 +98,7 @@ def _tag_data(
     tagger: Tagger, data: Path, target: tuple[Path, str], answer: Answer, reading: TolerantReading
 ) -> None:
     from multitudes import progress
-    from multitudes.data.alignment import over_names
+    from multitudes.data.predictions.alignment import over_names
     from multitudes.tagger import predict_to
 
     out, format = target

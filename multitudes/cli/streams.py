@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.wording import in_flags
-from multitudes.cli.wrapping import terminal_width, wrapped
+from multitudes.cli.printing.wording import in_flags
+from multitudes.cli.printing.wrapping import terminal_width, wrapped
 from multitudes.errors import ConfigError, DataError
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ def described(folder: Path) -> str:
     """Return in a few words which model is in a folder."""
     from multitudes.store import read_manifest
     from multitudes.store.manifest import MANIFEST
-    from multitudes.tagger.card import ModelCard
+    from multitudes.tagger.reports.card import ModelCard
 
     root = read_manifest(folder).root
     model = root.parts.get("model", root).kind

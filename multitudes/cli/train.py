@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.holding_out import hold_out, share_of
-from multitudes.cli.model_help import show_settings
 from multitudes.cli.streams import Reading, TolerantReading, remark
-from multitudes.cli.training_report import Trained, show, show_as_json
+from multitudes.cli.training.holding_out import hold_out, share_of
+from multitudes.cli.training.model_help import show_settings
+from multitudes.cli.training.report import Trained, show, show_as_json
 from multitudes.cli.verb import from_function
 from multitudes.errors import ConfigError, DataError
 
@@ -48,7 +48,7 @@ class Choosing:
             "--model",
             "-m",
             autocompletion=_models,
-            help=from_function("multitudes.cli.model_help:models_help"),
+            help=from_function("multitudes.cli.training.model_help:models_help"),
         ),
     ] = "auto"
     features: Annotated[
@@ -57,7 +57,7 @@ class Choosing:
             "--features",
             metavar="NAME,...",
             autocompletion=_features,
-            help=from_function("multitudes.cli.model_help:features_help"),
+            help=from_function("multitudes.cli.training.model_help:features_help"),
         ),
     ] = None
     settings: Annotated[

@@ -56,7 +56,7 @@ def update(
     from multitudes.cli.cards import note
     from multitudes.cli.targets import may_replace
     from multitudes.store.folder import check_target
-    from multitudes.tagger.card import ModelCard
+    from multitudes.tagger.reports.card import ModelCard
     from multitudes.tagger.updating import update_tagger
 
     if data is None and remove_labels is None:
@@ -96,7 +96,7 @@ def _removed(tagger: Tagger, given: str | None, *, quiet: bool) -> list[str]:
 def _show(
     tagger: Tagger, report: UpdateReport, model: Path, target: Path, *, json: bool, quiet: bool
 ) -> None:
-    from multitudes.cli.show import say, show_json
+    from multitudes.cli.printing.show import say, show_json
 
     calibrated = tagger.calibrated_ is not None
     if json:

@@ -22,7 +22,7 @@ import typer
 import typer.core
 
 from multitudes.cli import TRACEBACK_VARIABLE
-from multitudes.cli.wrapping import stdout_without_trailing_blanks, terminal_width, wrapped
+from multitudes.cli.printing.wrapping import stdout_without_trailing_blanks, terminal_width, wrapped
 from multitudes.errors import MultitudesError, ResourceError
 
 UNEXPECTED = 1
@@ -51,7 +51,7 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from None
         except MultitudesError as error:
-            from multitudes.cli.wording import in_flags
+            from multitudes.cli.printing.wording import in_flags
 
             _fail(f"error: {in_flags(str(error), verb)}", error.exit_code)
         except MemoryError as error:

@@ -21,7 +21,7 @@ def version(json: options.Json = False) -> None:
 
     Example:  multitudes version --json
     """
-    from multitudes.cli.show import console, show_json, table
+    from multitudes.cli.printing.show import console, show_json, table
     from multitudes.deep.processor import describe
     from multitudes.version import __version__
 

@@ -1,6 +1,5 @@
 """Stage 1, files to `Dataset`: formats, splits, label spaces, and a generated catalogue."""
 
-from multitudes.data.alignment import Aligned, align
 from multitudes.data.catalogue import Catalogue, make_catalogue
 from multitudes.data.compression import encoding_checked, open_bytes, open_write
 from multitudes.data.dataset import Dataset
@@ -12,7 +11,8 @@ from multitudes.data.label_numbering import LabelNumbering
 from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.lines import line_blocks
 from multitudes.data.options import ReadOptions, WriteOptions
-from multitudes.data.prediction_files import PredictionFile, read_prediction_file
+from multitudes.data.predictions.alignment import Aligned, align
+from multitudes.data.predictions.files import PredictionFile, read_prediction_file
 from multitudes.data.reading import read_dataset
 from multitudes.data.records import Columns, Records
 from multitudes.data.report import ErrorLog, ReadReport

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import torch
 
 from multitudes import progress
-from multitudes.config import Config
 from multitudes.deep.devices import choose_device
 from multitudes.deep.processor import checked_precision
 from multitudes.deep.texts.inputs import (
@@ -154,8 +153,6 @@ class Prime(Estimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # ------------------------------------------------------------------ learning
-
     def fit(
         self,
         X: Texts,
@@ -266,8 +263,6 @@ class Prime(Estimator):
         self._encoder: PredictionEncoder | None = None
         self.index_ = PrototypeIndex(vectors, self.index)
 
-    # ------------------------------------------------------------------ prediction
-
     @property
     def label_vectors_(self) -> FloatArray:
         """Vectors (n_labels, d) that texts are compared with: prototypes, or the classifier's."""
@@ -350,8 +345,6 @@ class Prime(Estimator):
         named = dict(zip(SOURCES, shares, strict=True))
         return Explanation(label, float(query @ vector), named, nearest)
 
-    # ------------------------------------------------------------------ new labels
-
     def add_labels(
         self,
         label_texts: Texts,
@@ -379,8 +372,6 @@ class Prime(Estimator):
         self.label_rows_ = joined(self.label_rows_, rows)
         self.added_centroids_ = np.concatenate([self.added_centroids_, centroids])
         return self
-
-    # ------------------------------------------------------------------ updates
 
     def partial_fit(self, X: Texts, y: Any) -> Self:
         """Go on learning from further texts of known labels, as `update` says.
@@ -422,8 +413,6 @@ class Prime(Estimator):
         )
         return self
 
-    # ------------------------------------------------------------------ saving
-
     def to_state(self) -> State:
         """Settings, label vectors with their index, and the network with its backbone."""
         self.check_fitted()
@@ -442,11 +431,7 @@ class Prime(Estimator):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Restore the model, on the CPU; its index is of the kind it was."""
-        model, arrays = cls(), state.arrays
-        for name, value in state.config.items():
-            default = getattr(model, name, None)
-            setting = default.from_dict(value) if isinstance(default, Config) else value
-            model.set_params(**{name: setting})
+        model, arrays = cls.from_stored(state.config), state.arrays
         model.network_ = PrimeNetwork.from_state(state.parts["network"])
         model.label_rows_ = TokenRows(arrays["label_token_ids"], arrays["label_token_offsets"])
         model.added_centroids_ = np.array(arrays["added_centroids"])

@@ -37,22 +37,22 @@ if TYPE_CHECKING:
         predict_to,
     )
     from multitudes.tagger.evaluation import evaluate_dataset
-    from multitudes.tagger.group_report import GroupReport
     from multitudes.tagger.presets import Choice, choose
+    from multitudes.tagger.reports.group_report import GroupReport
+    from multitudes.tagger.reports.update_report import UpdateReport
     from multitudes.tagger.settings import describe_settings, parse_settings
     from multitudes.tagger.tagger import Tagger
     from multitudes.tagger.tags import Tag, TagLists
-    from multitudes.tagger.update_report import UpdateReport
     from multitudes.tagger.updating import update_tagger
 else:
     _HOMES = {
         "Among": "multitudes.tagger.datasets",
         "Choice": "multitudes.tagger.presets",
-        "GroupReport": "multitudes.tagger.group_report",
+        "GroupReport": "multitudes.tagger.reports.group_report",
         "Tag": "multitudes.tagger.tags",
         "TagLists": "multitudes.tagger.tags",
         "Tagger": "multitudes.tagger.tagger",
-        "UpdateReport": "multitudes.tagger.update_report",
+        "UpdateReport": "multitudes.tagger.reports.update_report",
         "Written": "multitudes.tagger.datasets",
         "choose": "multitudes.tagger.presets",
         "describe_settings": "multitudes.tagger.settings",

@@ -9,8 +9,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from multitudes.data import Dataset, LabelSpace, relabel
-from multitudes.data.alignment import with_names
-from multitudes.data.prediction_writing import TaggedInstance, prediction_writer
+from multitudes.data.predictions.alignment import with_names
+from multitudes.data.predictions.writing import TaggedInstance, prediction_writer
 from multitudes.tagger.evaluation import known_pairs
 from multitudes.tagger.fitted import FittedTagger
 from multitudes.tagger.inputs import label_id
@@ -170,7 +170,7 @@ def predict_to(
     threshold : float, optional
         Leave out labels whose score or probability is lower.
     format : "jsonl", "csv", "tsv" or "parquet"
-        See `multitudes.data.prediction_writing`.
+        See `multitudes.data.predictions.writing`.
     """
     written = Written()
 

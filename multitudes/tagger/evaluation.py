@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from multitudes import metrics
 from multitudes.data import Aligned, Dataset, PredictionFile, align
-from multitudes.data.alignment import with_names
+from multitudes.data.predictions.alignment import with_names
 from multitudes.errors import DataError
 from multitudes.metrics import Report, Resampling, propensity_preset
 from multitudes.metrics.inputs import check_ks

@@ -22,9 +22,9 @@ from multitudes.tagger.explanations import (
     checked_explaining,
     checked_overlapping,
 )
-from multitudes.tagger.group_report import GroupReport
 from multitudes.tagger.prediction import BATCH, Kind, Predictor, count, says_nothing
-from multitudes.tagger.summary import tagger_view
+from multitudes.tagger.reports.group_report import GroupReport
+from multitudes.tagger.reports.summary import tagger_view
 from multitudes.tagger.tags import TagLists, named_tags
 from multitudes.types import Predictions
 

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from multitudes.data import Dataset
-from multitudes.data.alignment import over_names, with_names
 from multitudes.data.label_lists import check_as_many, checked_row, labels_and_names, text_list
+from multitudes.data.predictions.alignment import over_names, with_names
 from multitudes.data.records import Ragged
 from multitudes.errors import DataError
 from multitudes.validation import checked_features

@@ -9,7 +9,7 @@ import numpy as np
 
 from multitudes.errors import StoreError
 from multitudes.store import State, Storable, build, state_of
-from multitudes.tagger.group_report import GroupReport
+from multitudes.tagger.reports.group_report import GroupReport
 
 
 def tagger_state(tagger: Any) -> State:

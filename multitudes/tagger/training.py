@@ -11,14 +11,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from multitudes.data import Dataset, LabelSpace
-from multitudes.data.alignment import over_names
+from multitudes.data.predictions.alignment import over_names
 from multitudes.errors import ConfigError, DataError, TrainingError
 from multitudes.groups import Eagle
 from multitudes.groups.grouped_dataset import features_of
 from multitudes.linear.checkpoint import clear_used
-from multitudes.tagger.group_report import GroupReport
 from multitudes.tagger.inputs import texts_of_labels
 from multitudes.tagger.prediction import inner_model, named_failures
+from multitudes.tagger.reports.group_report import GroupReport
 from multitudes.tagger.settings import set_where_known, settings_of
 from multitudes.types import (
     Model,

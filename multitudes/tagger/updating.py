@@ -9,14 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from multitudes.data import Dataset, LabelSpace, relabel
-from multitudes.data.alignment import with_names
+from multitudes.data.predictions.alignment import with_names
 from multitudes.errors import ConfigError, DataError, UnknownFeaturesWarning
 from multitudes.features.known_words import count_words
 from multitudes.tagger.explanations import shortened
 from multitudes.tagger.inputs import label_titles
 from multitudes.tagger.prediction import Predictor, says_nothing
 from multitudes.tagger.presets import names_of
-from multitudes.tagger.update_report import UpdateReport
+from multitudes.tagger.reports.update_report import UpdateReport
 from multitudes.types import (
     AddsLabels,
     KeepsInstances,

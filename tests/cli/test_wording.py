@@ -6,9 +6,9 @@ import pytest
 
 from multitudes.cli.convert import convert
 from multitudes.cli.evaluate import evaluate
+from multitudes.cli.printing.wording import in_flags
 from multitudes.cli.train import train
 from multitudes.cli.verb import expanded
-from multitudes.cli.wording import in_flags
 
 VERBS = {"train": train, "convert": convert, "evaluate": evaluate}
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from multitudes.cli.model_help import features_help
+from multitudes.cli.training.model_help import features_help
 from multitudes.errors import ConfigError
 from multitudes.models.features import FEATURES, feature_summaries
 from multitudes.tagger import Tagger

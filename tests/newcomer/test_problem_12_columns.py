@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from multitudes.cli.show import console, table
-from multitudes.cli.wrapping import wrapped
+from multitudes.cli.printing.show import console, table
+from multitudes.cli.printing.wrapping import wrapped
 
 WORDS = re.compile(r"\w+")
 

@@ -5,7 +5,7 @@ import pytest
 from multitudes.errors import StoreError
 from multitudes.store import load, save
 from multitudes.tagger import Tagger
-from multitudes.tagger.card import CARD, CardData, CardEvent, ModelCard
+from multitudes.tagger.reports.card import CARD, CardData, CardEvent, ModelCard
 
 EVENT = CardEvent(
     "train", "multitudes train x", CardData("x", 3, 2, 4), {"test": {"P@1": 0.5}}, ("a note",)

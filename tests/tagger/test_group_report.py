@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from multitudes.data import Dataset
 from multitudes.groups.grouped_dataset import groups_to_learn
-from multitudes.tagger.group_report import GroupReport
+from multitudes.tagger.reports.group_report import GroupReport
 
 # Instances 0 and 1 are a group, 2 has labels and no group, 3 has neither; 0's own are known.
 DATA = Dataset(

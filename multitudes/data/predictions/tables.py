@@ -1,6 +1,6 @@
 """Prediction tables, with a row per label: CSV, TSV and Parquet, read back.
 
-`multitudes.data.prediction_writing` says which columns they have. Rows may stand in any order, as
+`multitudes.data.predictions.writing` says which columns they have. Rows may stand in any order, as
 after sorting in a spreadsheet, and other columns may stand beside them.
 """
 

@@ -10,7 +10,7 @@ import typer
 from multitudes.cli.streams import remark
 
 if TYPE_CHECKING:
-    from multitudes.cli.answers import Answer, Texts
+    from multitudes.cli.tagging.answers import Answer, Texts
     from multitudes.tagger import Tag, Tagger
 
 SHOWN = 60  # characters of a text in remarks
@@ -18,7 +18,7 @@ SHOWN = 60  # characters of a text in remarks
 
 def tag_texts(tagger: Tagger, given: Texts, answer: Answer, *, quiet: bool, json: bool) -> None:
     """Tag texts and show them one by one: labels, and with --explain what is behind each."""
-    from multitudes.cli.show import show_json
+    from multitudes.cli.printing.show import show_json
     from multitudes.tagger import predict_tags
     from multitudes.tagger.explanations import checked_explaining
 
@@ -58,7 +58,7 @@ def tag_texts(tagger: Tagger, given: Texts, answer: Answer, *, quiet: bool, json
 def _write_page(
     path: Path, tagger: Tagger, texts: list[str], tagged: list[list[Tag]], *, quiet: bool
 ) -> None:
-    from multitudes.cli.html_page import write_page
+    from multitudes.cli.printing.html_page import write_page
 
     title = texts[0] if len(texts) == 1 else f"{len(texts)} texts"
     write_page(path, tagger, texts, tagged, title=title)
@@ -74,7 +74,7 @@ def _sentence(text: str) -> str:
 
 
 def _show_labels(tags: list[Tag], score: str, titles: dict[str, str]) -> None:
-    from multitudes.cli.show import console, table
+    from multitudes.cli.printing.show import console, table
 
     names = ["label", "title"] if titles else ["label"]
     rows = [
@@ -88,7 +88,7 @@ def _show_labels(tags: list[Tag], score: str, titles: dict[str, str]) -> None:
 
 
 def _show_reasons(tagger: Tagger, text: str, tags: list[Tag]) -> None:
-    from multitudes.cli.show import say
+    from multitudes.cli.printing.show import say
 
     for tag in tags:
         typer.echo()

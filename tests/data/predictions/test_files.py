@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.data import read_prediction_file
-from multitudes.data.prediction_writing import TaggedInstance, prediction_writer
+from multitudes.data.predictions.writing import TaggedInstance, prediction_writer
 from multitudes.errors import DataError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multitudes.data import read_prediction_file
-from multitudes.data.prediction_writing import (
+from multitudes.data.predictions.writing import (
     FORMATS,
     TaggedInstance,
     prediction_format,
@@ -68,7 +68,7 @@ def path_names(path):
 
 
 def test_a_parquet_file_in_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("multitudes.data.prediction_writing.ROWS_PER_GROUP", 2)
+    monkeypatch.setattr("multitudes.data.predictions.writing.ROWS_PER_GROUP", 2)
     file = read_prediction_file(written(tmp_path / "p.parquet", "parquet", ROWS * 1))
     assert file.counts.tolist() == [2, 0, 1]
 

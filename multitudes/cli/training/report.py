@@ -29,7 +29,7 @@ class Trained(NamedTuple):
 
 def show_as_json(trained: Trained) -> None:
     """Print what programs want to know."""
-    from multitudes.cli.show import show_json
+    from multitudes.cli.printing.show import show_json
     from multitudes.tagger.training import training_notes
 
     tagger = trained.tagger
@@ -52,7 +52,7 @@ def show_as_json(trained: Trained) -> None:
 
 def show(trained: Trained, *, quiet: bool) -> None:
     """Remark on the training, and print the metrics."""
-    from multitudes.cli.show import show_report
+    from multitudes.cli.printing.show import show_report
     from multitudes.tagger.training import training_notes
 
     tagger = trained.tagger

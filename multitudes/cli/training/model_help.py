@@ -36,7 +36,7 @@ def features_help() -> str:
 
 def show_settings(model: str, features: str | None, *, json: bool) -> None:
     """Show all settings of a model and its features, from the Config classes."""
-    from multitudes.cli.show import console, show_json, table
+    from multitudes.cli.printing.show import console, show_json, table
     from multitudes.models import model_spec
     from multitudes.tagger import describe_settings
     from multitudes.tagger.assembly import describe_group_settings

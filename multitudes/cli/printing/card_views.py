@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from multitudes.tagger.card import CardEvent, ModelCard
+    from multitudes.tagger.reports.card import CardEvent, ModelCard
 
 DONE = {"train": "trained", "calibrate": "calibrated", "update": "updated"}
 SHOWN = ("P@1", "P@3", "P@5", "nDCG@5", "R@5", "PSP@5")

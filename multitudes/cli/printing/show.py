@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from multitudes.cli.wrapping import WithoutTrailingBlanks, terminal_width, wrapped
+from multitudes.cli.printing.wrapping import WithoutTrailingBlanks, terminal_width, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -6,7 +6,7 @@
     {"row": 1, "labels": []}
 
 An instance is known by its uid, or by its row if the data has no uids. Tables with a row per label
-are read as well (see `multitudes.data.prediction_writing`), and what other programs write: lines
+are read as well (see `multitudes.data.predictions.writing`), and what other programs write: lines
 whose labels are plain names or ids, (label, score) pairs, a SciPy ``.npz`` of scores (n_instances,
 n_labels), and any format that `read_dataset` knows, whose labels then count as a set without order.
 """
@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from multitudes.data.compression import open_bytes
 from multitudes.data.lines import line_blocks
-from multitudes.data.prediction_tables import is_prediction_table, read_prediction_table
+from multitudes.data.predictions.tables import is_prediction_table, read_prediction_table
 from multitudes.data.reading import read_dataset
 from multitudes.data.report import ErrorLog
 from multitudes.errors import DataError

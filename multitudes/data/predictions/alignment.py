@@ -10,7 +10,7 @@ import numpy as np
 
 from multitudes.data.dataset import Dataset
 from multitudes.data.label_space import LabelSpace, relabel
-from multitudes.data.prediction_files import PredictionFile
+from multitudes.data.predictions.files import PredictionFile
 from multitudes.errors import ConfigError, DataError
 from multitudes.metrics import UnknownLabels
 from multitudes.metrics.unknown import split_unknown

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.data import Dataset, PredictionFile, align
-from multitudes.data.alignment import with_names
+from multitudes.data.predictions.alignment import with_names
 from multitudes.errors import ConfigError, DataError
 from multitudes.metrics import UnknownLabels
 from multitudes.types import Predictions

@@ -1,0 +1,1 @@
+"""What people see: tables, wrapped lines, figures and pages."""

@@ -1,0 +1,1 @@
+"""Parts of the verb train: what is held out, help about models, and what came of it."""
