@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes import views
-from multitudes.errors import ConfigError, DataError, require
+from multitudes.errors import ConfigError, DataError, counted, require
 
 __all__ = [
     "AddsLabels",
@@ -70,7 +70,7 @@ class Predictions:
         return int(self.labels.shape[0])
 
     def __repr__(self) -> str:
-        lines = [f"Predictions: {len(self):,} instances, {self._width()}"]
+        lines = [f"Predictions: {counted(len(self), 'instance')}, {self._width()}"]
         lines += [
             f"  {row}: " + (", ".join(f"{label} ({score:.4g})" for label, score in pairs) or "none")
             for row, pairs in enumerate(self[:N_SHOWN]._pairs())
@@ -84,7 +84,7 @@ class Predictions:
             [row, ", ".join(f"{label} ({score:.4g})" for label, score in pairs)]
             for row, pairs in enumerate(self[: views.MAX_ROWS]._pairs())
         ]
-        head = views.paragraph("Predictions:", f"{len(self):,} instances, {self._width()}")
+        head = views.paragraph("Predictions:", f"{counted(len(self), 'instance')}, {self._width()}")
         rest = views.others(len(self), views.MAX_ROWS, "instances")
         return head + views.table(["instance", "label ids (scores)"], shown, left=2) + rest
 

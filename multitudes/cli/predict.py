@@ -10,7 +10,7 @@ import typer
 from multitudes.cli import options
 from multitudes.cli.streams import STANDARD, TolerantReading, output, refuse_overwriting, remark
 from multitudes.cli.tagging.answers import Answer, Texts
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, counted
 
 if TYPE_CHECKING:
     from multitudes.data import Dataset
@@ -134,4 +134,4 @@ def _say_what_was_done(
         )
     if out != STANDARD:
         each = f"{n_labels / n:.1f} labels each ({n_labels:,} in all)" if n else "no labels"
-        remark(f"{n:,} instances, {each}, written to {out}")
+        remark(f"{counted(n, 'instance')}, {each}, written to {out}")

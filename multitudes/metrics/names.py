@@ -95,8 +95,8 @@ def _check_kinds(predictions: Any, truth: Any, name: str | None, other: str | No
         is_ids = not isinstance(rows, list) or any(len(row) for row in rows)
         if found is not None and (name is None or other is None) and is_ids:
             raise DataError(
-                f"the {sides[0]} name labels, such as {found!r}, and the {sides[1]} have label "
-                "ids: give both as names, or both as ids"
+                f"labels of the {sides[0]} are names, such as {found!r}, and those of the "
+                f"{sides[1]} are ids: give both as names, or both as ids"
             )
 
 

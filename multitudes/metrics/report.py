@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes import views
-from multitudes.errors import DataError
+from multitudes.errors import DataError, counted
 from multitudes.metrics.at_k import at_k_terms
 from multitudes.metrics.bootstrap import Resampling, intervals
 from multitudes.metrics.by_frequency import FrequencyBins, frequency_terms
@@ -78,7 +78,10 @@ class Report:
 
     def remarks(self) -> list[str]:
         """Return what belongs below the table: what was evaluated, and the notes."""
-        size = f"{self.n_instances:,} instances, {self.n_labels:,} labels in the truth; in percent"
+        size = (
+            f"{counted(self.n_instances, 'instance')}, "
+            f"{counted(self.n_labels, 'label')} in the truth; in percent"
+        )
         return [size, *self.notes]
 
     def table(self) -> str:

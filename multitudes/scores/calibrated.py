@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from multitudes.config import Config, setting
-from multitudes.errors import NotFittedError, StoreError
+from multitudes.errors import NotFittedError, StoreError, counted
 from multitudes.scores.calibration import IsotonicCalibration, TemperatureCalibration
 from multitudes.scores.expected_f1 import ExpectedF1
 from multitudes.scores.outcomes import Truth, truth_matrix
@@ -88,7 +88,8 @@ class CalibrationReport:
 
     def __str__(self) -> str:
         return (
-            f"calibrated on {self.n_instances:,} instances, {self.n_pairs:,} predicted labels: "
+            f"calibrated on {counted(self.n_instances, 'instance')}, "
+            f"{counted(self.n_pairs, 'predicted label')}: "
             f"reliability error {100 * self.error_before:.2f}% before, "
             f"{100 * self.error_after:.2f}% after"
         )

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import orjson
 
-from multitudes.errors import StoreError
+from multitudes.errors import StoreError, counted
 from multitudes.store import read_manifest
 from multitudes.version import __version__
 
@@ -51,8 +51,8 @@ class CardData:
     def __str__(self) -> str:
         each = self.n_assigned / self.n_instances if self.n_instances else 0.0
         return (
-            f"{self.name}: {self.n_instances:,} instances, {self.n_labels:,} labels, "
-            f"{each:.1f} for each instance"
+            f"{self.name}: {counted(self.n_instances, 'instance')}, "
+            f"{counted(self.n_labels, 'label')}, {each:.1f} for each instance"
         )
 
 

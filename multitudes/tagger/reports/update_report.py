@@ -68,7 +68,9 @@ class UpdateReport:
         found = []
         if self.n_instances:
             each = self.n_assigned / self.n_instances
-            found.append(f"learned from {self.n_instances:,} instances, {each:.1f} labels each")
+            found.append(
+                f"learned from {counted(self.n_instances, 'instance')}, {each:.1f} labels each"
+            )
         if self.n_without_labels:
             found.append(f"left out without a label: {self.n_without_labels:,} instances")
         if self.labels_removed:
