@@ -22,6 +22,8 @@ from typing import Any
 SECONDS_BEFORE_A_BAR = 0.5
 SECONDS_BEFORE_A_LINE = 2.0
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_OF_FIRST_STEPS = 10.0
+SHARE_OF_FIRST_STEPS = 0.05
 SHARE_BETWEEN_LINES = 0.1  # of the time so far: hours of work leave a log that can be read
 SECONDS_WORTH_A_TICK = 1.0  # a stage that was shorter leaves nothing behind
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -73,10 +75,15 @@ class Task:
         return f"{share} of {self.total:,.0f} {self.unit}" if self.unit else share
 
     def pace(self) -> list[str]:
-        """Units per second, where that is a number to look at, and the time left."""
-        rate = (self.done - self.done_before) / self.seconds
+        """Units per second, where that is a number to look at, and the time left.
+
+        That is not told from the first steps, which are slow: they compile, load, fill caches.
+        """
+        done = self.done - self.done_before
+        rate = done / self.seconds
         parts = [f"{rate:,.0f}/s"] if self.unit and rate >= 1 else []
-        if self.total and rate:
+        settled = self.seconds >= SECONDS_OF_FIRST_STEPS
+        if self.total and rate and (settled or done >= SHARE_OF_FIRST_STEPS * self.total):
             parts.append(f"{duration(max(self.total - self.done, 0) / rate)} left")
         return parts
 

@@ -42,6 +42,15 @@ def test_silent_unless_somebody_asked(capfd):
     assert not progress.is_shown()
 
 
+def test_the_time_left_is_not_told_from_the_first_steps(capfd, impatient):
+    with progress.shown(), progress.track("training", 100, "texts") as task:
+        task.advance(1)
+        task.advance(4)
+    lines = capfd.readouterr().err.splitlines()
+    assert "left" not in lines[0]
+    assert "left" in lines[1]
+
+
 def test_the_longer_the_work_the_rarer_the_lines(capfd, impatient, monkeypatch):
     monkeypatch.setattr(progress, "SHARE_BETWEEN_LINES", 0.1)
     with progress.shown(), progress.track("training", 10, "texts") as task:

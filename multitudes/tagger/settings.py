@@ -82,7 +82,7 @@ def parse_settings(assignments: Sequence[str]) -> dict[str, Any]:
     """Return settings from ``name=value`` texts, as the command line takes them.
 
     A value is read as JSON if it is JSON (``16``, ``0.5``, ``true``, ``null``, ``[1, 2]``);
-    ``none`` is None; anything else is a text.
+    ``none`` is None; anything else is a text, blanks too: ``label_separator= ``.
     """
     settings: dict[str, Any] = {}
     for assignment in assignments:
@@ -91,7 +91,7 @@ def parse_settings(assignments: Sequence[str]) -> dict[str, Any]:
             raise ConfigError(
                 f"a setting is given as name=value, got {assignment!r}: e.g. branching=16"
             )
-        settings[name.strip()] = _parse_value(value.strip())
+        settings[name.strip()] = _parse_value(value.strip() or value)
     return settings
 
 

@@ -27,6 +27,7 @@ from multitudes.tagger.settings import apply_settings, describe_settings, parse_
         (" features.min_df = 2 ", {"features.min_df": 2}),
         ("a=b=c", {"a": "b=c"}),
         ("a=", {"a": ""}),
+        ("a= ", {"a": " "}),  # e.g. a separator
     ],
 )
 def test_values_are_read_as_what_they_look_like(text, expected):
