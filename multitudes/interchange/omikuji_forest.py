@@ -82,12 +82,7 @@ class OmikujiForest(Parabel):
         else:
             with ThreadTeam(n_jobs) as team:
                 blocks = team.map(block, bounds)
-        found = Predictions(
-            np.vstack([block.labels for block in blocks]),
-            np.vstack([block.scores for block in blocks]),
-            self.n_labels_,
-        )
-        return found.above(threshold)
+        return Predictions.joined(blocks).above(threshold)
 
     def to_state(self) -> State:
         """Return the settings, and the trees as parts."""
