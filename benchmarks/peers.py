@@ -9,6 +9,8 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,9 +24,25 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "pecos": ("libpecos==1.2.8", "numpy<2"),
     "omikuji": ("omikuji==0.5.2", "numpy", "scipy"),
     "napkinxc": ("napkinxc==0.7.2",),
+    "annif": ("annif[omikuji]==1.4.3",),
 }
 # The name pip knows the library by, for its version.
-DISTRIBUTIONS = {"pecos": "libpecos", "omikuji": "omikuji", "napkinxc": "napkinxc"}
+DISTRIBUTIONS = {
+    "pecos": "libpecos",
+    "omikuji": "omikuji",
+    "napkinxc": "napkinxc",
+    "annif": "annif",
+}
+
+# Data that a peer would download when it first runs: the wheel that has it, where, and where the
+# peer looks for it.
+DATA = {
+    "annif": (
+        "llama-index-core==0.14.25",
+        "llama_index/core/_static/nltk_cache/tokenizers/punkt_tab/",
+        "nltk_data/tokenizers/punkt_tab",
+    ),
+}
 
 _ONCE = """
 import json, sys
@@ -57,9 +75,23 @@ def _make(peer: str, folder: Path, binary: Path) -> None:
     try:
         _run([sys.executable, "-m", "venv", str(folder)])
         _run([*install, *REQUIREMENTS[peer]])
+        if peer in DATA:
+            _take_data(binary, *DATA[peer], folder)
     except PeerError:
         shutil.rmtree(folder, ignore_errors=True)  # half an environment would look whole
         raise
+
+
+def _take_data(binary: Path, package: str, inside: str, at: str, folder: Path) -> None:
+    """Unpack a folder of a package's wheel into a peer's environment, and nothing else of it."""
+    with tempfile.TemporaryDirectory() as wheels:
+        _run([str(binary), "-m", "pip", "download", "--quiet", "--no-deps", "-d", wheels, package])
+        with zipfile.ZipFile(next(Path(wheels).glob("*.whl"))) as wheel:
+            for name in wheel.namelist():
+                if name.startswith(inside) and not name.endswith("/"):
+                    target = folder / at / name.removeprefix(inside)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(wheel.read(name))
 
 
 def _run(command: list[str], given: str = "") -> str:

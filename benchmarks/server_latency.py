@@ -80,7 +80,7 @@ def asked(host: str, port: int, texts: list[str]) -> list[float]:
     for text in texts:
         body = json.dumps({"texts": [text]})
         start = time.perf_counter()
-        connection.request("POST", "/predict", body, {"content-type": "application/json"})
+        connection.request("POST", "/v1/predict", body, {"content-type": "application/json"})
         answer = connection.getresponse()
         json.loads(answer.read())
         times.append(time.perf_counter() - start)

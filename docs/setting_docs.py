@@ -30,7 +30,8 @@ class SettingDocs(griffe.Extension):
             attr.value = None
         if made_by != "setting":
             return
-        default, doc, limits = ast.unparse(call.args[0]), call.args[1], call.keywords
+        default, doc = ast.unparse(call.args[0]), call.args[1]
+        limits = [keyword for keyword in call.keywords if keyword.arg != "search"]
         named = [f"{limit.arg} {ast.unparse(limit.value)}" for limit in limits]
         allowed = f" Allowed: {', '.join(named)}." if named else ""
         text = f"{ast.literal_eval(doc)} Default: `{default}`.{allowed}"

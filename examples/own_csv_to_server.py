@@ -77,5 +77,5 @@ print(len(tagger.classes_), "labels, the last is", tagger.classes_[-1])
 
 # %%
 client = TestClient(make_app(Tagger.load("model")))
-answer = client.post("/predict", json={"texts": [text], "kind": "sets"}).json()
+answer = client.post("/v1/predict", json={"texts": [text], "kind": "sets"}).json()
 print(answer)

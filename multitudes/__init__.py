@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from multitudes.errors import StoreError as StoreError
     from multitudes.errors import TrainingError as TrainingError
     from multitudes.features import TfidfFeatures as TfidfFeatures
+    from multitudes.fusion import Ensemble as Ensemble
     from multitudes.groups import Eagle as Eagle
     from multitudes.labels import LabelTree as LabelTree
+    from multitudes.lexical import Lexical as Lexical
     from multitudes.linear import OneVsAll as OneVsAll
     from multitudes.linear import Parabel as Parabel
     from multitudes.linear import SolverConfig as SolverConfig
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from multitudes.store import load as load
     from multitudes.store import save as save
     from multitudes.tagger import Tagger as Tagger
+    from multitudes.tuning import Tuner as Tuner
     from multitudes.types import Predictions as Predictions
 
 __all__ = [
@@ -47,7 +50,9 @@ __all__ = [
     "Dataset",
     "Disentangled",
     "Eagle",
+    "Ensemble",
     "LabelTree",
+    "Lexical",
     "MissingExtraError",
     "MultitudesError",
     "NotFittedError",
@@ -62,6 +67,7 @@ __all__ = [
     "Tagger",
     "TfidfFeatures",
     "TrainingError",
+    "Tuner",
     "XRLinear",
     "__version__",
     "evaluate",
@@ -78,7 +84,9 @@ if not TYPE_CHECKING:
         "Dataset": "multitudes.data",
         "Disentangled": "multitudes.disentangle",
         "Eagle": "multitudes.groups",
+        "Ensemble": "multitudes.fusion",
         "LabelTree": "multitudes.labels",
+        "Lexical": "multitudes.lexical",
         "MissingExtraError": "multitudes.errors",
         "MultitudesError": "multitudes.errors",
         "NotFittedError": "multitudes.errors",
@@ -93,6 +101,7 @@ if not TYPE_CHECKING:
         "Tagger": "multitudes.tagger",
         "TfidfFeatures": "multitudes.features",
         "TrainingError": "multitudes.errors",
+        "Tuner": "multitudes.tuning",
         "XRLinear": "multitudes.linear",
         "evaluate": "multitudes.metrics",
         "load": "multitudes.store",

@@ -8,12 +8,14 @@ A stage declares its settings once::
 
         cost: float = setting(1.0, "Weight of the loss against the L2 penalty.", above=0)
 
-and the checks, the command line's help and the documentation all read them from there.
+and the checks, the command line's help and the documentation all read them from there. So does the
+search for good settings: ``search=between(0.1, 10, log=True)`` says which values are worth trying.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -22,7 +24,76 @@ from typing import Any, Self
 
 from multitudes.errors import ConfigError, suggestion
 
-__all__ = ["Config", "setting"]
+__all__ = ["Config", "Search", "among", "between", "setting"]
+
+
+@dataclass(frozen=True)
+class Search:
+    """The values of a setting that are worth trying: a range, or a choice; see `between`, `among`.
+
+    Parameters
+    ----------
+    low, high : int or float, optional
+        Ends of a range, both included; of two ints, a range of ints.
+    log : bool
+        Whether the range is even in ratios, not in differences.
+    choices : tuple
+        The values of a choice.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    choices: tuple[Any, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a range of ints."""
+        return all(isinstance(end, int) for end in (self.low, self.high))
+
+    def including(self, value: Any) -> Search | None:
+        """Return the search with a value added, e.g. a default; None if a range cannot hold it."""
+        if self.choices:
+            known = any(_same(value, one) for one in self.choices)
+            return self if known else dataclasses.replace(self, choices=(value, *self.choices))
+        assert self.low is not None
+        assert self.high is not None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return None
+        if self.is_whole and not isinstance(value, int):
+            return None
+        if not math.isfinite(value) or (self.log and value <= 0):
+            return None
+        return dataclasses.replace(self, low=min(self.low, value), high=max(self.high, value))
+
+    def __str__(self) -> str:
+        if self.choices:
+            return " or ".join(str(one) for one in self.choices)
+        return f"{self.low:g} to {self.high:g}{' (log)' if self.log else ''}"
+
+
+def between(low: float, high: float, *, log: bool = False) -> Search:
+    """Return a range to search, both ends included; of two ints, a range of ints."""
+    for end in (low, high):
+        if isinstance(end, bool) or not isinstance(end, (int, float)) or not math.isfinite(end):
+            raise ConfigError(f"a range to search has numbers as its ends, got {end!r}")
+    if not low < high:
+        raise ConfigError(f"a range to search must rise, got {low} to {high}")
+    if log and low <= 0:
+        raise ConfigError(f"a range that is searched by ratios must begin above 0, got {low}")
+    return Search(low, high, log)
+
+
+def among(*choices: Any) -> Search:
+    """Return values to choose from."""
+    if not choices:
+        raise ConfigError("a search needs values to choose from, got none")
+    return Search(choices=choices)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two values are the same setting: 1 and True are not."""
+    return type(a) is type(b) and bool(a == b)
 
 
 def setting(
@@ -33,10 +104,23 @@ def setting(
     at_least: float | None = None,
     above: float | None = None,
     at_most: float | None = None,
+    search: Search | None = None,
 ) -> Any:
-    """Declare one field of a `Config`: its default, its sentence and what it allows."""
+    """Declare one field of a `Config`: its default, its sentence and what it allows.
+
+    Parameters
+    ----------
+    default : the value if none is given
+    doc : str
+        A sentence for help texts and the documentation.
+    choices, at_least, above, at_most : optional
+        What is allowed.
+    search : Search, optional
+        What is worth trying, for `multitudes tune`; by default it is left alone.
+    """
     limits = {"choices": choices, "at_least": at_least, "above": above, "at_most": at_most}
-    metadata = {"doc": doc, **{k: v for k, v in limits.items() if v is not None}}
+    known = {**limits, "search": search}
+    metadata = {"doc": doc, **{k: v for k, v in known.items() if v is not None}}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -97,18 +181,27 @@ def check_setting(field: dataclasses.Field[Any], hint: Any, value: Any, owner: s
     """Raise a ConfigError unless `value` has the declared type and lies in the declared range."""
     name = f"{owner}.{field.name}"
     if not _has_type(value, hint):
-        raise ConfigError(f"{name} must be {type_name(hint)}, got {value!r}")
+        raise ConfigError(f"{name} must be {type_name(hint)}, got {_shown(value)}")
     if value is None:
         return
     limits = field.metadata
     if "choices" in limits and value not in limits["choices"]:
         raise ConfigError(f"{name} must be one of {list(limits['choices'])}, got {value!r}")
+    if isinstance(value, str):  # e.g. "auto", in the place of a number
+        return
     if "at_least" in limits and not value >= limits["at_least"]:
         raise ConfigError(f"{name} must be >= {limits['at_least']}, got {value!r}")
     if "above" in limits and not value > limits["above"]:
         raise ConfigError(f"{name} must be > {limits['above']}, got {value!r}")
     if "at_most" in limits and not value <= limits["at_most"]:
         raise ConfigError(f"{name} must be <= {limits['at_most']}, got {value!r}")
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001  a matrix whose arrays do not fit each other
+        return f"a {type(value).__name__}"
 
 
 def _as_declared(value: Any, hint: Any) -> Any:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_feature_names
 
 from multitudes.config import Config
 from multitudes.errors import ConfigError, NotFittedError, suggestion
+from multitudes.kernels.threads import ThreadTeam
 from multitudes.metrics import precision_at_k
 from multitudes.types import Predictions, Sparse
 from multitudes.validation import checked_features, label_matrix
@@ -120,12 +121,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 f"this {type(self).__name__} has not learned anything yet: call fit or load first"
             )
 
-    def known_features(self, X: Any, *, name: str = "X") -> Sparse:
-        """Return checked features of a fitted model: as many as in training, of the same names."""
+    def known_features(self, X: Any, *, name: str = "X", team: ThreadTeam | None = None) -> Sparse:
+        """Return checked features of a fitted model: as many as in training, of the same names.
+
+        The threads of a `team`, by default of `n_jobs` if the model has it, share a large X.
+        """
+        if team is None:
+            with ThreadTeam(getattr(self, "n_jobs", 1)) as team:
+                return self.known_features(X, name=name, team=team)
         if hasattr(self, "feature_names_in_"):
             _check_feature_names(self, X, reset=False)
         return checked_features(
-            X, n_features=self.n_features_in_, name=name, model=type(self).__name__
+            X, n_features=self.n_features_in_, name=name, model=type(self).__name__, team=team
         )
 
     def note_feature_names(self, X: Any) -> None:

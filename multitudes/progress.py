@@ -139,6 +139,16 @@ def shown(enabled: bool = True, *, in_flags: bool = False) -> Iterator[None]:
         display.close()
 
 
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Show nothing of what is inside, e.g. of trainings that come again and again."""
+    token = _display.set(None)
+    try:
+        yield
+    finally:
+        _display.reset(token)
+
+
 def say(text: str, *, urgent: bool = False) -> None:
     """Tell whoever opened `shown()` something; `urgent` stands out."""
     display = _display.get()

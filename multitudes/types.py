@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
@@ -10,13 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes import views
-from multitudes.errors import ConfigError, DataError, counted, require
+from multitudes import memory, views
+from multitudes.errors import ConfigError, DataError, counted
+from multitudes.frames import tidy_frame
 
 __all__ = [
     "AddsLabels",
     "Explains",
+    "FusesMembers",
     "KeepsInstances",
+    "LearnsFromNames",
     "MakesSets",
     "Model",
     "MovesToDevice",
@@ -60,11 +63,20 @@ class Predictions:
     n_labels: int
 
     def __post_init__(self) -> None:
-        if self.labels.ndim != 2 or self.labels.shape != self.scores.shape:
+        labels, scores = _real_array(self.labels, "iu"), _real_array(self.scores, "fiu")
+        if labels.ndim != 2 or labels.shape != scores.shape:
             raise DataError(
                 "labels and scores must be two (n_instances, top_k) arrays of one shape, "
-                f"got {self.labels.shape} and {self.scores.shape}"
+                f"got {labels.shape} and {scores.shape}"
             )
+        if labels.size and (labels.max() >= self.n_labels or labels.min() < NO_LABEL):
+            row, rank = np.argwhere((labels >= self.n_labels) | (labels < NO_LABEL))[0]
+            raise DataError(
+                f"predictions, instance {row}, rank {rank + 1}: label {labels[row, rank]} is not "
+                f"in 0..{self.n_labels - 1} (or -1 for none): use ids of the label space"
+            )
+        object.__setattr__(self, "labels", labels.astype(np.int32, copy=False))
+        object.__setattr__(self, "scores", scores.astype(np.float32, copy=False))
 
     def __len__(self) -> int:
         return int(self.labels.shape[0])
@@ -121,14 +133,15 @@ class Predictions:
 
     def top(self, k: int) -> Predictions:
         """Return only the best `k` labels of each row."""
+        _check_width(k, "k")
         return Predictions(self.labels[:, :k], self.scores[:, :k], self.n_labels)
 
     def above(self, threshold: float | None) -> Predictions:
         """Leave out the labels whose score is lower than `threshold`; None keeps all."""
         if threshold is None:
             return self
-        is_number = isinstance(threshold, (int, float, np.number))
-        if not is_number or np.isnan(threshold):
+        is_number = isinstance(threshold, (int, float, np.integer, np.floating))
+        if not is_number or threshold != threshold:  # NaN
             raise ConfigError(f"threshold must be a number, got {threshold!r}")
         kept = self.scores >= threshold
         return Predictions(
@@ -140,6 +153,9 @@ class Predictions:
     @classmethod
     def joined(cls, parts: Sequence[Predictions]) -> Predictions:
         """Put the predictions of several blocks of instances below each other."""
+        widths = {part.shape[1] if isinstance(part, Predictions) else None for part in parts}
+        if len(widths) != 1 or None in widths:
+            raise DataError("parts must be Predictions of one top_k, at least one of them")
         return cls(
             np.concatenate([part.labels for part in parts]),
             np.concatenate([part.scores for part in parts]),
@@ -189,6 +205,8 @@ class Predictions:
         return tidy_frame(present.sum(axis=1), labels, self.scores[present], rows)
 
     def _check_names(self, names: Sequence[str] | None) -> None:
+        if isinstance(names, Mapping):
+            raise DataError("names must be a sequence, the name of each label id, got a mapping")
         if names is not None and len(names) != self.n_labels:
             raise DataError(
                 f"names must have one name per label ({self.n_labels:,}), got {len(names):,}"
@@ -197,10 +215,10 @@ class Predictions:
     @classmethod
     def from_csr(cls, scores: Sparse, top_k: int) -> Self:
         """Keep the `top_k` stored entries of each row, best first, ties to the smaller label id."""
-        scores = sp.csr_array(scores)
+        scores = _checked_csr(scores)
         n_instances, n_labels = scores.shape
-        labels = np.full((n_instances, top_k), NO_LABEL, np.int32)
-        values = np.full((n_instances, top_k), NO_SCORE, np.float32)
+        _check_width(top_k, "top_k")
+        labels, values = blank_lists(n_instances, int(top_k))
         rows = np.repeat(np.arange(n_instances), np.diff(scores.indptr))
         order = np.lexsort((scores.indices, -scores.data, rows))
         rank = np.arange(scores.nnz) - scores.indptr[rows]
@@ -217,46 +235,66 @@ class Predictions:
         n_labels: int,
     ) -> Self:
         """Build from ragged lists, best first; scores default to 0, -1, -2, ... by rank."""
-        top_k = max((len(row) for row in labels), default=0)
-        out = np.full((len(labels), top_k), NO_LABEL, np.int32)
-        values = np.full((len(labels), top_k), NO_SCORE, np.float32)
-        for i, row in enumerate(labels):
-            out[i, : len(row)] = row
-            values[i, : len(row)] = -np.arange(len(row)) if scores is None else scores[i]
+        if sp.issparse(labels) or sp.issparse(scores):
+            raise DataError("from_lists takes lists of ids, got a sparse matrix: use from_csr")
+        try:
+            top_k = max((len(row) for row in labels), default=0)
+            blank, values = blank_lists(len(labels), top_k)
+            out: Any = blank.astype(np.int64)  # so that an id that is too large is refused, not cut
+            for i, row in enumerate(labels):
+                out[i, : len(row)] = row
+                values[i, : len(row)] = -np.arange(len(row)) if scores is None else scores[i]
+        except (TypeError, ValueError, LookupError, OverflowError, AttributeError) as error:
+            raise DataError(
+                f"labels must be lists of ids, and scores lists of as many numbers: {error}"
+            ) from error
         return cls(out, values, n_labels)
 
 
-def tidy_frame(
-    lengths: Sequence[int] | npt.NDArray[Any],
-    labels: Any,
-    scores: Any,
-    rows: Iterable[Any] | None = None,
-) -> Any:
-    """Return a pandas DataFrame with a line for each predicted label: row, rank, label, score.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-        How many labels each instance has.
-    labels, scores : sequences
-        Of one instance after the other, best first.
-    rows : iterable, optional
-        What to call the instances; defaults to 0, 1, 2, ...
-    """
-    pandas = require("pandas", extra="pandas")
-    counts = np.asarray(lengths, np.int64)
-    called = np.arange(len(counts)) if rows is None else pandas.Index(list(rows)).to_numpy()
-    if len(called) != len(counts):
-        raise DataError(f"rows must name each instance ({len(counts):,}), got {len(called):,}")
-    starts = np.repeat(np.cumsum(counts) - counts, counts)
-    return pandas.DataFrame(
-        {
-            "row": np.repeat(called, counts),
-            "rank": np.arange(len(starts)) - starts + 1,
-            "label": labels,
-            "score": scores,
-        }
+def blank_lists(n_instances: int, top_k: int) -> tuple[LabelArray, FloatArray]:
+    """Return labels and scores (n_instances, top_k) to be filled; memory is asked for first."""
+    memory.ask(
+        16 * n_instances * top_k,
+        f"room for {top_k:,} labels of {counted(n_instances, 'instance')}",
+        advice="lower top_k, or predict fewer instances at once",
     )
+    shape = (n_instances, top_k)
+    return np.full(shape, NO_LABEL, np.int32), np.full(shape, NO_SCORE, np.float32)
+
+
+def _check_width(k: Any, name: str) -> None:
+    whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
+    if not whole or k < 0:
+        raise ConfigError(f"{name} must be a whole number >= 0, got {k!r}")
+
+
+def _real_array(values: Any, kinds: str) -> npt.NDArray[Any]:
+    array = np.asarray(values)
+    if array.dtype.kind not in kinds:
+        raise DataError(f"predictions are arrays of label ids and scores, got {array.dtype}")
+    return array
+
+
+def _checked_csr(scores: Any) -> Sparse:
+    """Return a CSR of scores, or raise a DataError; other formats are not converted unchecked."""
+    is_sparse: bool = sp.issparse(scores)
+    if isinstance(scores, np.ndarray) and scores.ndim == 2 and scores.dtype.kind in "fiub":
+        memory.ask(scores.size, f"scores of shape {scores.shape}, dense")
+        dtype = np.float32 if scores.dtype == np.float32 else np.float64
+        return sp.csr_array(scores.astype(dtype, copy=False))
+    if not is_sparse or scores.format != "csr" or len(scores.shape) != 2:
+        raise DataError(
+            f"scores must be a CSR matrix (n_instances, n_labels), got {type(scores).__name__}"
+        )
+    try:
+        scores.check_format(full_check=True)
+        if (np.diff(scores.indptr) < 0).any():  # not looked at where nothing is stored
+            raise ValueError("its row pointers fall")
+    except Exception as error:  # whatever arrays of the wrong kind lead to
+        raise DataError(f"scores is corrupt: {error}") from error
+    if scores.dtype.kind not in "fiu":
+        raise DataError(f"scores must be numbers, got {scores.dtype}")
+    return scores
 
 
 @runtime_checkable
@@ -298,6 +336,13 @@ class TakesLabelTexts(Protocol):
 
     needs_label_texts: ClassVar[bool]
     """Whether it cannot do without them; if not, it learns better with them."""
+
+
+@runtime_checkable
+class LearnsFromNames(Protocol):
+    """A model that the names of labels are enough for: ``fit([], None, label_texts=...)``."""
+
+    learns_from_names: ClassVar[bool]
 
 
 @runtime_checkable
@@ -379,3 +424,14 @@ class KeepsInstances(Protocol):
 
     instances_: Any
     """What it has kept of them; None if nothing."""
+
+
+@runtime_checkable
+class FusesMembers(Protocol):
+    """A model made of others, each over features of its own: see `multitudes.fusion.Ensemble`."""
+
+    members: Any
+    """Models, pairs of features and a model, or taggers; fitted or not."""
+
+    def label_names_of_members(self) -> list[str]:
+        """Return the names of all labels that fitted taggers among the members know."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +35,16 @@ settings.load_profile("patient")
 os.environ.pop("COLUMNS", None)
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Models that were checked are remembered: tests must not find what other runs have left."""
+    os.environ["MULTITUDES_CACHE"] = tempfile.mkdtemp(prefix="multitudes-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what was remembered."""
+    shutil.rmtree(os.environ["MULTITUDES_CACHE"], ignore_errors=True)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

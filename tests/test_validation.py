@@ -15,6 +15,7 @@ from multitudes.validation import (
     checked_label_ids,
     checked_labels,
     checked_weights,
+    passes,
 )
 
 DENSE = np.array([[0, 1.5, 0], [2, 0, -3], [0, 0, 0]], np.float32)
@@ -45,6 +46,9 @@ def corrupt(indices=(0, 1), indptr=(0, 1, 2), shape=(2, 3), kind=sp.csr_array):
         sp.coo_matrix(DENSE),
         sp.lil_array(DENSE),
         sp.bsr_array(DENSE.astype(np.float64)),
+        sp.dia_array(DENSE),
+        sp.dok_matrix(DENSE),
+        sp.lil_matrix(DENSE.astype(np.int8).astype(np.float32) + (DENSE == 1.5) * 0.5),
         sp.csr_array(DENSE.astype(np.float64)),
     ],
     ids=lambda given: f"{type(given).__name__}-{getattr(given, 'dtype', '')}",
@@ -64,9 +68,25 @@ def test_whole_numbers_and_flags_are_numbers(dtype):
         np.testing.assert_array_equal(checked_features(given).toarray(), values.astype(np.float32))
 
 
-def test_a_clean_matrix_is_not_copied():
-    X = sp.csr_array(DENSE)
+def test_values_are_not_copied_and_indices_once():
+    given = sp.csr_array(DENSE)
+    X = checked_features(given)
+    assert np.shares_memory(X.data, given.data)
+    assert not np.shares_memory(X.indices, given.indices)
+    assert not np.shares_memory(X.indptr, given.indptr)
     assert checked_features(X) is X
+
+
+def test_indices_that_nobody_can_write_are_not_copied():
+    given = sp.csr_array(DENSE)
+    given.indices = given.indices.copy()  # scipy's own may be a view of something else
+    given.indices.flags.writeable = False
+    assert np.shares_memory(checked_features(given).indices, given.indices)
+    view = sp.csr_array(DENSE)
+    owner, view.indices = view.indices, view.indices[:]
+    view.indices.flags.writeable = False
+    assert owner.flags.writeable
+    assert not np.shares_memory(checked_features(view).indices, owner)
 
 
 def test_unsorted_and_repeated_indices_are_put_in_order_in_a_copy():
@@ -137,7 +157,7 @@ def test_fewer_values_than_indices_are_refused():
 @pytest.mark.parametrize("indices", [(0, 7), (-1, 0)])
 def test_other_formats_are_checked_before_they_are_converted(indices):
     broken = corrupt(indices=indices, indptr=(0, 1, 2, 2), shape=(2, 3), kind=sp.csc_array)
-    with pytest.raises(DataError, match="X is corrupt"):
+    with pytest.raises(DataError, match=r"X has row index (7|-1) outside its 2 rows"):
         checked_features(broken)
 
 
@@ -151,6 +171,30 @@ def test_another_number_of_features_is_refused():
 def test_no_rows_and_no_columns_are_legal():
     assert checked_features(np.zeros((0, 4))).shape == (0, 4)
     assert checked_features(sp.csr_array((3, 0))).shape == (3, 0)
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_numpy_finds_what_the_compiled_passes_find(is_compiled, monkeypatch):
+    monkeypatch.setattr(passes, "_is_compiled", lambda values: is_compiled)
+    starts = np.array([0, 2, 2, 3])
+    for indices, expected in (
+        ([1, 2, 0], (-1, True)),
+        ([2, 1, 0], (-1, False)),
+        ([1, 1, 0], (-1, False)),
+        ([1, 2, 3], (2, False)),
+        ([-1, 2, 3], (0, False)),
+    ):
+        out = np.empty(3, np.int32)
+        assert passes.check_rows(starts, np.array(indices, np.int32), 3, out) == expected
+        assert passes.check_rows(starts, np.array(indices, np.int32), 3, out[:0]) == expected
+    assert passes.check_rows(np.zeros(4, np.int64), np.zeros(0, np.int32), 3, out[:0]) == (-1, True)
+    found = [
+        passes.first_wrong_start(np.array(wrong), 3)
+        for wrong in ([0, 3], [], [1, 3], [0, 3, 2, 3], [0, 2])
+    ]
+    assert found == [-1, 0, 0, 2, 1]
+    assert passes.first_outside(np.array([0, 5, 9]), 0, 5) == 1
+    assert passes.first_not_finite(np.array([[0, 1.0], [np.nan, 2]])) == 2
 
 
 # --- Y

@@ -139,7 +139,10 @@ def model_for(
     return contestant(
         name,
         backbone=BackboneConfig(
-            name=arguments.backbone, max_length=arguments.max_length, compile=arguments.compile
+            name=arguments.backbone,
+            max_length=arguments.max_length,
+            label_max_length=32,
+            compile=arguments.compile,
         ),
         training=TrainingConfig(
             epochs=arguments.epochs,

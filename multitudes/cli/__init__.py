@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from contextvars import ContextVar
+from typing import NoReturn
+
+from multitudes import stopping
 
 TRACEBACK_VARIABLE = "MULTITUDES_TRACEBACK"
 
@@ -21,9 +25,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "--traceback" in given:
         given.remove("--traceback")
         os.environ[TRACEBACK_VARIABLE] = "1"
+    stopping.install()
     try:
         from multitudes.cli.app import app
 
         app(given, prog_name="multitudes")
-    except KeyboardInterrupt:  # before or after the verb itself, which handles its own
-        sys.exit(130)
+    except KeyboardInterrupt:
+        _stop()
+    except SystemExit as end:
+        # Before or after the verb, which handles its own: typer makes it an exit code of its own.
+        if end.__context__ and isinstance(end.__context__.__cause__, KeyboardInterrupt):
+            _stop()
+        raise
+    finally:
+        if arguments is None:
+            stopping.let_go()
+
+
+def _stop() -> NoReturn:
+    with suppress(OSError):
+        sys.stderr.write(f"{stopping.sentence()}\n")
+    sys.exit(stopping.exit_code())

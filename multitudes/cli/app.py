@@ -10,11 +10,14 @@ from multitudes.cli.calibrate import calibrate
 from multitudes.cli.convert import convert
 from multitudes.cli.demo import demo
 from multitudes.cli.evaluate import compare, evaluate
+from multitudes.cli.fuse import fuse
 from multitudes.cli.group import group
 from multitudes.cli.inspect import inspect
+from multitudes.cli.options import limiting
 from multitudes.cli.predict import predict
 from multitudes.cli.serve import serve
 from multitudes.cli.train import train
+from multitudes.cli.tune import tune
 from multitudes.cli.update import update
 from multitudes.cli.verb import Root, Verb, guarded
 from multitudes.cli.version import version
@@ -30,11 +33,13 @@ app = typer.Typer(
 )
 
 VERBS = (
-    train, predict, evaluate, compare, calibrate, update, serve, convert, group, inspect, demo,
-    version,
+    train, predict, evaluate, compare, calibrate, update, fuse, tune, serve, convert, group,
+    inspect, demo, version,
 )  # fmt: skip
+WITHOUT_DATA = (demo, version)  # they read no files of a user
 for _function in VERBS:
-    app.command(cls=Verb)(guarded(_function))
+    _verb = _function if _function in WITHOUT_DATA else limiting(_function)
+    app.command(cls=Verb)(guarded(_verb))
 
 
 def _show_version(wanted: bool) -> None:

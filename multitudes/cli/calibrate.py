@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import TolerantReading, remark
+from multitudes.cli.files.streams import TolerantReading, remark
 from multitudes.cli.verb import from_config
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ def calibrate(
     """
     from multitudes import progress
     from multitudes.cli.cards import note
+    from multitudes.cli.files.targets import may_replace
     from multitudes.cli.printing.show import say, show_json
-    from multitudes.cli.targets import may_replace
     from multitudes.data.predictions.alignment import over_names
     from multitudes.scores.calibrated import CalibrationConfig
-    from multitudes.store.folder import check_target
+    from multitudes.store.folder import check_target, writing
     from multitudes.tagger.reports.card import ModelCard
 
     given = {name: value for name, value in asdict(calibrating).items() if value is not None}
@@ -85,15 +85,15 @@ def calibrate(
     in_place = target.resolve() == model.resolve()
     if not in_place:
         may_replace(target, force=force)
-    card = ModelCard.read(model)
-    tagger = computing.load(model)
-    with progress.shown(not reading.quiet):
+    with writing(target), progress.shown(not reading.quiet):
+        card = ModelCard.read(model)
+        tagger = computing.load(model)
         dataset = reading.dataset(data, split="dev", require_labels=True)
         dataset = over_names(dataset, tagger.classes_)
         report = tagger.calibrate(dataset, config=config).calibration_report()
         tagger.save(target)
-    notes = [str(report), how_sets_are_made(tagger)]
-    note("calibrate", target, data=(data, dataset), notes=notes, before=card)
+        notes = [str(report), how_sets_are_made(tagger)]
+        note("calibrate", target, data=(data, dataset), notes=notes, before=card)
     if json:
         show_json({"model": str(target), **vars(report), "sets": rule_of(tagger)})
     else:

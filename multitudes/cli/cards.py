@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from multitudes.cli import typed
-from multitudes.cli.streams import STANDARD
+from multitudes.cli.files.streams import STANDARD
 
 if TYPE_CHECKING:
     from multitudes.data import Dataset

@@ -9,15 +9,16 @@ from typing import Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.model_import import LabelNames, import_model_folder
-from multitudes.cli.printing.wording import in_flags
-from multitudes.cli.streams import (
+from multitudes.cli.files.model_import import LabelNames, import_model_folder
+from multitudes.cli.files.streams import (
     STANDARD,
     TolerantReading,
+    claimed,
     local_target,
     refuse_overwriting,
     remark,
 )
+from multitudes.cli.printing.wording import in_flags
 from multitudes.cli.verb import expanded
 from multitudes.errors import ConfigError
 
@@ -72,7 +73,8 @@ def convert(
     about_data = {"--to": to, "--write": write, "--read": reading.read, "--format": reading.format}
     if import_model_folder(source, target, labels, about_data, quiet=reading.quiet):
         return
-    _convert(source, target, to, write or [], reading)
+    with claimed(target):
+        _convert(source, target, to, write or [], reading)
 
 
 def _convert(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import STANDARD, Reading, local_path, remark
+from multitudes.cli.files.streams import STANDARD, Reading, local_path, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def aligned_files(
     from multitudes.data.predictions.alignment import with_names
     from multitudes.tagger.evaluation import predictions_of
 
-    models = {path: _load(path) for path in files if _is_model(path)}
+    models = {path: _load(path, measuring) for path in files if _is_model(path)}
     _check(measuring, models)
     truth_data = reading.dataset(truth, split="tst", require_labels=True)
     train = measuring.train
@@ -169,7 +169,7 @@ def _held_to_known(
     from multitudes.data import LabelSpace
 
     if measuring.model is not None:
-        models = [*models, _load(measuring.model)]
+        models = [*models, _load(measuring.model, measuring)]
     leave_out = measuring.known_labels
     if models:
         known = [name for tagger in models for name in tagger.classes_]
@@ -186,8 +186,8 @@ def _is_model(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
-def _load(path: Path) -> Tagger:
-    return options.Computing().load(path)
+def _load(path: Path, measuring: options.Measuring) -> Tagger:
+    return options.Computing(verify=measuring.verify).load(path)
 
 
 def _read(path: Path, *, quiet: bool) -> PredictionFile:

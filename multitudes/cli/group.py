@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import TolerantReading, refuse_overwriting, remark
+from multitudes.cli.files.streams import TolerantReading, claimed, refuse_overwriting, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def group(
 
     if folder is not None:
         _refuse_overwriting_parts(data, folder, keep_labels=keep_labels)
-    with progress.shown(not reading.quiet):
+    with claimed(folder), progress.shown(not reading.quiet):
         dataset = reading.dataset(data, group_labels=groups, require_labels=groups is None)
         known = dataset if keep_labels else None
         if groups is None:

@@ -46,9 +46,7 @@ def inspect(
         bool,
         typer.Option("--card", help="Print a model card in Markdown: what it learned, and when."),
     ] = False,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Compare every file's SHA-256 with the manifest.")
-    ] = False,
+    verify: options.Verify = False,
     json: options.Json = False,
 ) -> None:
     """Show what is in a model folder: where it comes from, settings, sizes, shapes.
@@ -59,7 +57,7 @@ def inspect(
     from multitudes.store import read_manifest, read_state
 
     if verify or tree or vocabulary or labels:
-        state = read_state(model, verify=verify)
+        state = read_state(model, verify=verify, contents=verify or tree)
     if card:
         _show_card(model)
     elif label is not None:
@@ -118,7 +116,9 @@ def _summary(manifest: Manifest) -> dict[str, Any]:
         "library_version": manifest.library_version,
         "n_labels": manifest.root.strings.get("labels"),
         "vocabulary": sum(filter(None, words)) or None,
-        "encoders": [part["settings"]["name"] for part in objects if part["kind"] == "backbone"],
+        "encoders": [
+            str(part["settings"].get("name")) for part in objects if part["kind"] == "backbone"
+        ],
         "bytes": sum(entry.n_bytes for entry in manifest.files.values()),
         "objects": objects,
     }
@@ -131,6 +131,8 @@ def _size(manifest: Manifest, home: str) -> dict[str, int]:
 
 
 def _show_summary(model: Path, manifest: Manifest, *, verified: bool) -> None:
+    from rich.markup import escape
+
     from multitudes.cli.printing.card_views import card_lines, flat_settings
     from multitudes.cli.printing.show import console, say, table
     from multitudes.tagger.reports.card import ModelCard
@@ -144,12 +146,13 @@ def _show_summary(model: Path, manifest: Manifest, *, verified: bool) -> None:
     known += [f"encoder {name}" for name in summary["encoders"]]
     say(", ".join(known) or "no lists of labels or words")
     if verified:
-        say("every file has the SHA-256 of the manifest")
+        say("every file has the SHA-256 of the manifest, and the contents fit each other")
     card = ModelCard.read(model)
     for line in () if card is None else card_lines(card):
         say(line, hanging=4)
     for part in summary["objects"]:
-        out.print(f"\n[bold]{part['kind']}[/bold]" + (f"  ({part['part']})" * bool(part["part"])))
+        kind = escape(part["kind"])
+        out.print(f"\n[bold]{kind}[/bold]" + (f"  ({part['part']})" * bool(part["part"])))
         rows = [[name, str(value)] for name, value in flat_settings(part["settings"])]
         rows += [[name, f"{count:,} strings"] for name, count in part["strings"].items()]
         rows += [
@@ -168,12 +171,17 @@ def _show_trees(model: Path, state: State, depth: int) -> None:
     from multitudes.cli.printing.show import say
     from multitudes.errors import StoreError
     from multitudes.labels import LabelTree
+    from multitudes.store import build
 
+    try:
+        loaded = build(state)  # which checks all that is read below
+    except StoreError as error:
+        raise StoreError(f"{model}: {error}") from error
     owners = [part for part in _walk(state) if "tree" in part.parts]
     trees = [part for part in _walk(state) if part.kind == "label-tree"]
     if not trees:
         raise StoreError(f"this model of kind {state.kind!r} has no label tree to draw")
-    words = _feature_names(model, state)
+    words = _feature_names(loaded)
     names = state.strings.get("labels")
     for stored in trees:
         tree = LabelTree.from_state(stored)
@@ -182,11 +190,11 @@ def _show_trees(model: Path, state: State, depth: int) -> None:
         say(tree.render(names, max_depth=depth, cluster_name=namer), hanging=4)
 
 
-def _feature_names(model: Path, state: State) -> Sequence[str] | None:
+def _feature_names(loaded: object) -> Sequence[str] | None:
     """Return the words that a tagger's features stand for."""
     from multitudes.tagger import Tagger
 
-    return Tagger.load(model)._feature_names() if state.kind == "tagger" else None
+    return loaded._feature_names() if isinstance(loaded, Tagger) else None
 
 
 def _namer(tree: LabelTree, owner: State, words: Sequence[str]) -> Callable[[int, int], str]:

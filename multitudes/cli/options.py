@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from multitudes.cli.verb import from_config
+from multitudes.cli.verb import expanded, from_config
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,6 +40,14 @@ Force = Annotated[
 ]
 Threads = Annotated[
     int | None, typer.Option("--threads", "-t", min=1, help="Threads; all cores by default.")
+]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        "--max-memory",
+        metavar="SIZE",
+        help="Memory that this command may take, e.g. 8GB; most of what is free by default.",
+    ),
 ]
 Format = Annotated[
     str | None,
@@ -84,6 +95,12 @@ Precision = Annotated[
         "--precision",
         metavar="auto|float32|bf16",
         help="Number format of text encoders; by default that of the model's settings.",
+    ),
+]
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify", help="Check the model again: the SHA-256 of every file, and contents."
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]
@@ -141,15 +158,35 @@ KnownLabels = Annotated[
 ]
 
 
+def limiting(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a verb that also takes ``--max-memory``, and runs under this limit."""
+    verb = expanded(function)
+
+    @functools.wraps(verb)
+    def run(*, max_memory: str | None = None, **values: Any) -> None:
+        from multitudes import memory
+
+        with memory.limited(max_memory):
+            verb(**values)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    option = inspect.Parameter("max_memory", kind, default=None, annotation=MaxMemory)
+    parameters = [*inspect.signature(verb).parameters.values(), option]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
 @dataclass(frozen=True)
 class Computing:
-    """Where and how text encoders compute."""
+    """How a model is loaded: where and how text encoders compute, whether files are verified."""
 
     device: Device = None
     precision: Precision = None
+    verify: Verify = False
 
-    def load(self, model: Path) -> Tagger:
-        """Load a model to predict with."""
+    def load(self, model: Path, *, in_memory: bool = False) -> Tagger:
+        """Load a model to predict with; `in_memory` is that of `multitudes.load`."""
         from multitudes.interchange.recognition import library_of
         from multitudes.tagger import Tagger
 
@@ -159,7 +196,8 @@ class Computing:
                 f"{model} is a model of {library}: import it first, with "
                 f"multitudes convert {model} MODEL"
             )
-        return Tagger.load(model).to(self.device or "auto", precision=self.precision)
+        tagger = Tagger.load(model, verify=self.verify, in_memory=in_memory)
+        return tagger.to(self.device or "auto", precision=self.precision)
 
 
 @dataclass(frozen=True)
@@ -173,6 +211,7 @@ class Measuring:
     skip_empty: SkipEmpty = False
     known_labels: KnownLabels = False
     model: ModelOfPredictions = None
+    verify: Verify = False
     resamples: Resamples = 1000
     confidence: Confidence = 0.95
     random_state: Seed = 0

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import STANDARD, TolerantReading, output, refuse_overwriting, remark
+from multitudes.cli.files.streams import (
+    STANDARD,
+    TolerantReading,
+    claimed,
+    output,
+    refuse_overwriting,
+    remark,
+)
 from multitudes.cli.tagging.answers import Answer, Texts
 from multitudes.errors import ConfigError, counted
 
@@ -57,13 +64,14 @@ def predict(
     format = prediction_format(out, output_format)
     if data is not None:
         refuse_overwriting(data, out)
-    tagger = computing.load(model)
-    if data is not None:
-        _tag_data(tagger, data, (out, format), answer, reading)
-    elif texts.text is not None:
-        from multitudes.cli.tagging.tag_texts import tag_texts
+    with claimed(texts.html if data is None else out):
+        tagger = computing.load(model)
+        if data is not None:
+            _tag_data(tagger, data, (out, format), answer, reading)
+        elif texts.text is not None:
+            from multitudes.cli.tagging.tag_texts import tag_texts
 
-        tag_texts(tagger, texts, answer, quiet=reading.quiet, json=json)
+            tag_texts(tagger, texts, answer, quiet=reading.quiet, json=json)
 
 
 def _check(data: Path | None, texts: Texts, answer: Answer, out: Path) -> None:

@@ -6,19 +6,21 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import Reading, TolerantReading, remark
-from multitudes.cli.training.holding_out import hold_out, share_of
+from multitudes.cli.files.streams import Reading, TolerantReading
+from multitudes.cli.training.holding_out import calibrate, hold_out, share_of
 from multitudes.cli.training.model_help import show_settings
+from multitudes.cli.training.names_alone import saved_by_names
 from multitudes.cli.training.report import Trained, show, show_as_json
 from multitudes.cli.verb import from_function
-from multitudes.errors import ConfigError, DataError
+from multitudes.errors import ConfigError
 
 REFIT = "refit"  # folder in that of the checkpoint
+DEFAULT_BUDGET, NO_BUDGET = "60s", "none"
 
 if TYPE_CHECKING:
     from multitudes.data import Dataset
@@ -77,25 +79,67 @@ class Choosing:
             help="Leaves of a tree that a label may live in; auto takes 2 for large label sets.",
         ),
     ] = None
+    members: Annotated[
+        str | None,
+        typer.Option(
+            "--members",
+            metavar="MODEL[@FEATURES],...",
+            help="Train several models as one, in place of --model, e.g. "
+            "xr-linear,parabel,xr-linear@chars; they are fused as is best on what is held out "
+            "for it. Settings of one: --set parabel.n_trees=5; of fusion: --set fusion=rank.",
+        ),
+    ] = None
     device: options.Device = None
     random_state: options.Seed = 0
     threads: options.Threads = None
 
-    def tagger(self) -> Tagger:
+    @property
+    def says_nothing(self) -> bool:
+        """Whether everything about the model is left to `auto`."""
+        said = (self.features, self.settings, self.overlap, self.members)
+        return self.model == "auto" and all(one is None for one in said)
+
+    def tagger(self, *, budget: str | None = None) -> Tagger:
         """Return an unfitted tagger; a name or setting that does not exist is an error."""
         from multitudes.tagger import Tagger, parse_settings
 
-        overlap = {} if self.overlap is None else {"overlap": self.overlap}
+        settings = parse_settings(self.settings or [])
+        model: Any = self.model
+        if self.members is None:
+            settings |= {} if self.overlap is None else {"overlap": self.overlap}
+        else:
+            model, settings = self._ensemble(settings)
         tagger = Tagger(
-            self.model,
+            model,
             features=self.features,
-            settings=parse_settings(self.settings or []) | overlap,
+            settings=settings,
             random_state=self.random_state,
             n_jobs=self.threads,
             device=self.device,
+            budget=budget,
         )
         tagger.check()  # before the work, not after
         return tagger
+
+    def _ensemble(self, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Return the ensemble of --members, and the settings that are its own."""
+        from multitudes.fusion import Ensemble
+        from multitudes.tagger.members import is_of_member, named_members
+
+        if self.model != "auto":
+            raise ConfigError("--members takes the place of --model: leave out one of them")
+        if self.features is not None:
+            raise ConfigError(
+                "--features are those of one model: write them behind each of --members, as in "
+                f"xr-linear@{self.features}"
+            )
+        names = [name.strip() for name in (self.members or "").split(",")]
+        of_members = {name: one for name, one in settings.items() if is_of_member(name, names)}
+        members = named_members(
+            names, settings=of_members, overlap=self.overlap, random_state=self.random_state
+        )
+        own = {name: one for name, one in settings.items() if name not in of_members}
+        return Ensemble(members, random_state=self.random_state), own
 
 
 @dataclass(frozen=True)
@@ -124,6 +168,25 @@ class Training:
             "with the probabilities learned before.",
         ),
     ] = False
+    label_names: Annotated[
+        Path | None,
+        typer.Option(
+            "--label-names",
+            metavar="FILE",
+            help="Learn from names of labels alone, in place of DATA: a name on each line, or a "
+            "vocabulary (SKOS, or a table of URIs and names).",
+        ),
+    ] = None
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help="With auto: a time to train in, e.g. 10m or 1h30m. Trains what fits in, measures "
+            "it on a part held out, and fuses what helps; Ctrl-C ends it earlier. A minute, unless "
+            "the model or the training is described otherwise; none for one linear model.",
+        ),
+    ] = None
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -141,12 +204,33 @@ class Training:
         ),
     ] = None
 
+    def time_for(self, choosing: Choosing) -> str | None:
+        """Return the budget: a minute for whoever says nothing about model and training."""
+        if self.budget is not None:
+            return None if self.budget.strip().lower() == NO_BUDGET else self.budget
+        said = (self.groups, self.label_names, self.checkpoint, self.ray)
+        is_plain = choosing.says_nothing and not self.refit and all(one is None for one in said)
+        return DEFAULT_BUDGET if is_plain else None
+
     def check(self) -> None:
         """Refuse what does not go together."""
         if self.refit and (self.validation is None or share_of(self.validation) is None):
             raise ConfigError(
                 "--refit trains on what --validation SHARE held out, e.g. --validation 0.1 --refit"
             )
+
+    def check_names_alone(self, data: Path | None) -> None:
+        """Refuse what is about texts, where there are none to learn from."""
+        if data is not None:
+            raise ConfigError("--label-names takes the place of DATA: leave one of them out")
+        if self.validation is not None and share_of(self.validation) is not None:
+            raise ConfigError(
+                "--label-names has no texts of which a share could be held out: --validation takes "
+                "a file with labeled texts"
+            )
+        for option, given in (("--groups", self.groups), ("--checkpoint", self.checkpoint)):
+            if given is not None:
+                raise ConfigError(f"{option} is about training texts, and --label-names has none")
 
 
 def train(
@@ -172,11 +256,14 @@ def train(
     if list_settings:
         show_settings(choosing.model, choosing.features, json=json)
         return
+    if training.label_names is not None:
+        training.check_names_alone(data)
+        data = training.label_names
     if data is None or model_folder is None:
         raise ConfigError("train needs data and a place: multitudes train DATA -o MODEL")
     from multitudes import progress
-    from multitudes.cli.targets import may_replace
-    from multitudes.store.folder import check_target, check_writable
+    from multitudes.cli.files.targets import may_replace
+    from multitudes.store.folder import check_target, check_writable, writing
 
     training.check()
     check_target(model_folder)
@@ -185,8 +272,9 @@ def train(
         check_writable(training.checkpoint)
     with progress.shown(not reading.quiet, in_flags=True):
         with progress.track("starting"):  # what has to be imported may take a while
-            tagger = choosing.tagger()
-        with _cluster(training.ray, choosing.model):
+            tagger = choosing.tagger(budget=training.time_for(choosing))
+        checkpoint = nullcontext() if training.checkpoint is None else writing(training.checkpoint)
+        with writing(model_folder), checkpoint, _cluster(training.ray, choosing.model):
             trained = _trained(tagger, data, model_folder, training, reading)
     if json:
         show_as_json(trained)
@@ -209,7 +297,9 @@ def _trained(
         reports = done.reports | _reports(done.tagger, parts, training)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(f"stopped; the model is saved in {folder}") from stop
-    note("train", folder, data=(data, done.dataset), reports=reports, notes=[tagger.choice_])
+    report = done.tagger.auto_report_
+    notes = [done.tagger.choice_] if report is None else report.sentences()
+    note("train", folder, data=(data, done.dataset), reports=reports, notes=notes)
     return done._replace(reports=reports)
 
 
@@ -220,18 +310,24 @@ def _saved(
     from multitudes.tagger.refitting import refit
     from multitudes.tagger.training import clear_checkpoint
 
+    if training.label_names is not None:
+        return saved_by_names(tagger, data, folder, training.validation, reading)
     whole = reading.dataset(data, group_labels=training.groups, require_labels=True)
     grouped = whole.group_labels is not None and not whole.Y.nnz
     from_groups = training.groups is not None or grouped
+    if from_groups and training.budget is None:
+        tagger.set_params(budget=None)  # that was for instances with labels of their own
     checkpoint = training.checkpoint
     dataset, held_out = hold_out(
         whole, training.validation, tagger.random_state, reading, from_groups=from_groups
     )
     started = time.perf_counter()
     groups_or_none = True if from_groups else None
-    tagger.fit(dataset, from_groups=groups_or_none, validation=held_out, checkpoint=checkpoint)
+    # What a fusion has learned from can neither measure nor calibrate it: auto holds out its own.
+    validation = None if tagger.budget is not None else held_out
+    tagger.fit(dataset, from_groups=groups_or_none, validation=validation, checkpoint=checkpoint)
     if held_out is not None:
-        _calibrate(tagger, held_out)
+        calibrate(tagger, held_out)
     places = [] if checkpoint is None else [checkpoint]
     reports = {}
     if training.refit:
@@ -273,14 +369,6 @@ def _cluster(address: str | None, model: str) -> AbstractContextManager[None]:
             "train on this machine"
         )
     return ray_cluster(address)
-
-
-def _calibrate(tagger: Tagger, held_out: Dataset) -> None:
-    """Learn probabilities and label sets; without them a model is still worth saving."""
-    try:
-        tagger.calibrate(held_out)
-    except DataError as error:
-        remark(f"not calibrated: {error}")
 
 
 def _parts(held_out: Dataset | None, test: Path | None, reading: Reading) -> dict[str, Dataset]:

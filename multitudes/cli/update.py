@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.streams import TolerantReading, remark
+from multitudes.cli.files.streams import TolerantReading, remark
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
+    from multitudes.data import Dataset
     from multitudes.tagger import Tagger, UpdateReport
 
 
@@ -54,8 +55,8 @@ def update(
     """
     from multitudes import progress
     from multitudes.cli.cards import note
-    from multitudes.cli.targets import may_replace
-    from multitudes.store.folder import check_target
+    from multitudes.cli.files.targets import may_replace
+    from multitudes.store.folder import check_target, writing
     from multitudes.tagger.reports.card import ModelCard
     from multitudes.tagger.updating import update_tagger
 
@@ -65,28 +66,41 @@ def update(
     check_target(target)
     if out is not None and out.resolve() != model.resolve():
         may_replace(out, force=force)
-    card = ModelCard.read(model)
-    tagger = computing.load(model)
-    with progress.shown(not reading.quiet):
+    with writing(target), progress.shown(not reading.quiet):
+        card = ModelCard.read(model)
+        tagger = computing.load(model)
         removed = _removed(tagger, remove_labels, quiet=reading.quiet)
         # Over its own labels.
-        dataset = None if data is None else reading.dataset(data, require_labels=True)
+        dataset = None if data is None else _read(reading, data)
         config = None if tagger.calibrated_ is None else tagger.calibrated_.config
         report = update_tagger(tagger, dataset, remove=removed)
         if calibrate is not None:
             held_out = reading.dataset(calibrate, split="dev", require_labels=True)
             tagger.calibrate(held_out, **({} if config is None else {"config": config}))
         tagger.save(target)
-    learned = None if data is None or dataset is None else (data, dataset)
-    notes = report.sentences()
-    if tagger.calibrated_ is not None:
-        notes.append(f"{calibrate}: {tagger.calibration_report()}")
-    note("update", target, data=learned, notes=notes, before=card)
+        learned = None if data is None or dataset is None else (data, dataset)
+        notes = report.sentences()
+        if tagger.calibrated_ is not None:
+            notes.append(f"{calibrate}: {tagger.calibration_report()}")
+        note("update", target, data=learned, notes=notes, before=card)
     _show(tagger, report, model, target, json=json, quiet=reading.quiet)
 
 
+def _read(reading: TolerantReading, data: Path) -> Dataset:
+    """Read labeled data; of corrections that a server kept, the last of each text."""
+    from multitudes.data.predictions.corrections import is_corrections, latest
+
+    dataset = reading.dataset(data, require_labels=True)
+    if not is_corrections(data):
+        return dataset
+    kept = latest(dataset)
+    if len(kept) < len(dataset) and not reading.quiet:
+        remark(f"{data}: {len(kept):,} texts, of {len(dataset):,} corrections")
+    return kept
+
+
 def _removed(tagger: Tagger, given: str | None, *, quiet: bool) -> list[str]:
-    from multitudes.cli.label_lists import listed_labels
+    from multitudes.cli.files.label_lists import listed_labels
 
     if given is None:
         return []

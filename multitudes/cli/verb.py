@@ -15,23 +15,25 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, get_origin, get_type_hints
 
 import typer
 import typer.core
 
+from multitudes import stopping
 from multitudes.cli import TRACEBACK_VARIABLE
+from multitudes.cli.printing.shortage import shortage
 from multitudes.cli.printing.wrapping import stdout_without_trailing_blanks, terminal_width, wrapped
-from multitudes.errors import MultitudesError, ResourceError
+from multitudes.errors import MultitudesError
 
 UNEXPECTED = 1
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 _MARK = "lookup:"
 SET = "--set"
 WIDTH_OF_BOXES = 64  # columns that boxes of options need
-SETTING = re.compile(r"[a-z_][a-z0-9_.]*=")
+SETTING = re.compile(r"[a-z_][a-z0-9_.@+-]*=")
 
 
 def guarded(function: Callable[..., None]) -> Callable[..., None]:
@@ -46,21 +48,28 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
         except typer.Exit:
             raise
         except KeyboardInterrupt as stop:  # a training that saved itself says how to go on
-            _fail(str(stop) or "interrupted: nothing was left half-written", INTERRUPTED)
+            _fail(str(stop) or stopping.sentence(), stopping.exit_code())
         except BrokenPipeError:  # the reader of our output, e.g. `head`, has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _forget_output()
             raise typer.Exit(BROKEN_PIPE) from None
         except MultitudesError as error:
             from multitudes.cli.printing.wording import in_flags
 
             _fail(f"error: {in_flags(str(error), verb)}", error.exit_code)
-        except MemoryError as error:
-            _fail(f"error: out of memory: {error}", ResourceError.exit_code)
         except Exception as error:  # noqa: BLE001  a bug of ours must not look like a crash
+            lacking = shortage(error)
+            if lacking is not None:
+                _fail(f"error: {lacking}", lacking.exit_code)
             text = f"unexpected error: {type(error).__name__}: {error}"
             _fail(f"{text} (add --traceback to see where it came from)", UNEXPECTED)
 
     return run
+
+
+def _forget_output() -> None:
+    """Let what is still to be written to stdout go nowhere, so that Python ends without a word."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> NoReturn:
@@ -68,7 +77,12 @@ def _fail(message: str, code: int) -> NoReturn:
     if os.environ.get(TRACEBACK_VARIABLE, "") not in ("", "0"):
         traceback.print_exc()
     shown = wrapped(message, terminal_width(sys.stderr))
-    typer.secho(shown, err=True, fg="red" if code != INTERRUPTED else None)
+    with suppress(OSError):  # nobody reads it, or the disk that it goes to is full
+        typer.secho(shown, err=True, fg="red" if code <= 128 else None)
+    try:
+        sys.stdout.flush()
+    except OSError:  # as above
+        _forget_output()
     raise typer.Exit(code) from None
 
 

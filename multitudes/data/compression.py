@@ -10,26 +10,22 @@ import gzip
 import io
 import lzma
 import os
-import zlib
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, cast
 
-from multitudes.errors import DataError
+from multitudes import memory
+from multitudes.data.decompression import MAGIC, Archive
+from multitudes.errors import DataError, MultitudesError, ResourceError
+from multitudes.files.lease import HeldError, beside, held
+from multitudes.files.writing import is_device, replaced_file
 
 SUFFIXES = (".gz", ".xz", ".bz2", ".zst")
 
-_MAGIC = {
-    "gz": b"\x1f\x8b",
-    "xz": b"\xfd7zXZ\x00",
-    "bz2": b"BZh",
-    "zst": b"\x28\xb5\x2f\xfd",
-}
 _BUFFER_BYTES = 1 << 18
-# zstandard hands out everything an input chunk holds at once. A chunk this small keeps that to
-# tens of MB even for input that is nothing but repetition.
-_ZSTD_CHUNK_BYTES = 1 << 11
+_WHOLE_BYTES = 1 << 24
 
 
 def open_bytes(path: str | Path) -> BinaryIO:
@@ -39,11 +35,11 @@ def open_bytes(path: str | Path) -> BinaryIO:
     archive raises a DataError that names the file, at the read that meets the damage.
     """
     path = Path(path)
-    raw = _open_raw(path)
+    raw = open_raw(path)
     kind = _compression_of(raw)
     if kind is None:
         return raw
-    return io.BufferedReader(_Archive(raw, kind, path), _BUFFER_BYTES)
+    return io.BufferedReader(Archive(raw, kind, path), _BUFFER_BYTES)
 
 
 def peek(path: str | Path, n_bytes: int) -> bytes:
@@ -55,7 +51,9 @@ def peek(path: str | Path, n_bytes: int) -> bytes:
 def position(stream: BinaryIO) -> int:
     """Return how many bytes of the file on disk a stream of `open_bytes` has used so far."""
     raw = getattr(stream, "raw", None)
-    return raw.source.tell() if isinstance(raw, _Archive) else stream.tell()
+    if isinstance(raw, Archive):
+        return raw.position
+    return stream.tell() if stream.seekable() else 0
 
 
 def uncompressed_suffix(path: str | Path) -> str:
@@ -78,25 +76,50 @@ def open_write(path: str | Path) -> Iterator[BinaryIO]:
     """Write a file, compressed by its suffix; it appears under its name when it is complete.
 
     Until then the bytes go to a temporary sibling, which is removed if anything fails: an
-    interrupted writer leaves either the old file or none.
+    interrupted writer leaves either the old file or none. What a killed one leaves is removed
+    by the next. A second writer is refused while the first one writes.
     """
     path = Path(path)
     if path.is_dir():
         raise DataError(f"cannot write {path}: it is a folder; give the name of a file")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with (
+        writable(path),
+        replaced_file(path) as raw,
+        _compressor(raw, path.suffix.lower()) as stream,
+    ):
+        yield stream
+
+
+@contextmanager
+def claimed(path: str | Path) -> Iterator[None]:
+    """Hold a file, or a folder of data, as the only one who writes to it; else a DataError.
+
+    For work that takes long before it writes. A path that cannot be written is refused later.
+    """
+    target = Path(os.path.realpath(path))
+    if is_device(Path(path)) or not target.parent.is_dir():
+        yield
+        return
+    with ExitStack() as stack:
+        with writable(Path(path)):
+            stack.enter_context(held(beside(target)))
+        yield
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """Turn the refusal of a place to write to into a DataError: by the disk, or by its writer."""
     try:
-        raw = io.BufferedWriter(io.FileIO(temporary, "w"), _BUFFER_BYTES)
+        yield
+    except BrokenPipeError:
+        raise  # a reader that has seen enough, not an error of the data
+    except HeldError as error:
+        raise DataError(
+            f"cannot write {path}: {error} is writing it: wait until that is over, or choose "
+            "another name"
+        ) from error
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from error
-    try:
-        with raw, _compressor(raw, path.suffix.lower()) as stream:
-            yield stream
-        temporary.replace(path)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 @contextmanager
@@ -113,105 +136,92 @@ def encoding_checked(path: str | Path) -> Iterator[None]:
         ) from error
 
 
-def _open_raw(path: Path) -> io.BufferedReader:
+def open_raw(path: Path) -> io.BufferedReader:
+    """Open a file, or a pipe, for the bytes that it holds; not a device, which may never end."""
     try:
-        return io.BufferedReader(io.FileIO(path), _BUFFER_BYTES)
+        if may_never_end(path):
+            raise DataError(f"{path} is a device; expected a file")
+        return io.BufferedReader(_File(path), _BUFFER_BYTES)
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist: check the path") from error
     except IsADirectoryError as error:
         raise DataError(f"{path} is a folder; expected a file") from error
+    except MultitudesError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> DataError:
+    return DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}")
+
+
+class _File(io.FileIO):
+    """A file whose disk may fail while it is read."""
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return super().readinto(buffer) or 0
+        except OSError as error:
+            raise _unreadable(Path(str(self.name)), error) from error
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn the refusal of a path into a DataError, and a lack of memory into a ResourceError."""
+    try:
+        yield
+    except MultitudesError:
+        raise
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+        raise _unreadable(Path(path), error) from error
+    except MemoryError as error:
+        raise ResourceError(
+            f"memory ran out while {path} was read ({memory.shown(memory.limit())} may be taken): "
+            "free memory, or read a part of the file"
+        ) from error
+
+
+def read_whole(stream: BinaryIO, path: Path, *, factor: int = 1) -> bytes:
+    """Return all that is left of a stream, asking for memory piece by piece.
+
+    Parameters
+    ----------
+    stream : binary stream
+    path : Path
+        What messages call it.
+    factor : int
+        Bytes of memory that a byte becomes when it is parsed.
+    """
+    pieces: list[bytes] = []
+    n_bytes = 0
+    while piece := stream.read(_WHOLE_BYTES):
+        pieces.append(piece)
+        n_bytes += len(piece)
+        memory.ask((1 + factor) * n_bytes, f"{path}: the first {n_bytes:,} bytes, read at once,")
+    return b"".join(pieces)
+
+
+def may_never_end(place: Path | int) -> bool:
+    """Return whether a path or an open file may never end, such as /dev/zero.
+
+    Pipes and terminals are opened on purpose.
+    """
+    mode = os.stat(place).st_mode  # noqa: PTH116  it may be a number
+    if not stat.S_ISCHR(mode):
+        return stat.S_ISBLK(mode)
+    if isinstance(place, int):
+        return not os.isatty(place)
+    descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOCTTY", 0))
+    try:
+        return not os.isatty(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _compression_of(raw: io.BufferedReader) -> str | None:
     head = raw.peek(8)[:8]
-    return next((kind for kind, magic in _MAGIC.items() if head.startswith(magic)), None)
-
-
-class _Reading(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-
-class _Archive(io.RawIOBase):
-    """The decompressed bytes of an archive; foreign errors become DataErrors."""
-
-    def __init__(self, source: io.BufferedReader, kind: str, path: Path) -> None:
-        self.source, self.kind, self.path = source, kind, path
-        self._stream = _decompressor(source, kind)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        try:
-            data = self._stream.read(len(buffer))
-        except EOFError as error:
-            raise DataError(
-                f"{self.path}: the {self.kind} archive is truncated (ended after "
-                f"{self.source.tell():,} bytes); expected its end mark: copy or download it again"
-            ) from error
-        except (OSError, zlib.error, lzma.LZMAError, ValueError) as error:
-            raise DataError(
-                f"{self.path}: the {self.kind} archive is damaged near byte "
-                f"{self.source.tell():,} ({error}): copy or download it again"
-            ) from error
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        if not self.closed:
-            self.source.close()
-        super().close()
-
-
-def _decompressor(source: io.BufferedReader, kind: str) -> _Reading:
-    if kind == "gz":
-        return gzip.GzipFile(fileobj=source, mode="rb")
-    if kind == "xz":
-        return lzma.LZMAFile(source, "rb")
-    if kind == "bz2":
-        return bz2.BZ2File(source, "rb")
-    return _ZstdReader(source)
-
-
-class _ZstdReader:
-    """Frames of zstandard, one after the other.
-
-    The package's own stream reader takes a truncated file for a short one; this does not.
-    """
-
-    def __init__(self, source: io.BufferedReader) -> None:
-        import zstandard
-
-        self._zstandard = zstandard
-        self._source = source
-        self._frame: zstandard.ZstdDecompressionObj | None = None
-        self._ready = b""
-        self._waiting = b""
-
-    def read(self, size: int, /) -> bytes:
-        while not self._ready:
-            chunk = self._waiting or self._source.read(_ZSTD_CHUNK_BYTES)
-            self._waiting = b""
-            if not chunk:
-                if self._frame is not None:
-                    raise EOFError
-                return b""
-            self._ready = self._decompress(chunk)
-        data, self._ready = self._ready[:size], self._ready[size:]
-        return data
-
-    def _decompress(self, chunk: bytes) -> bytes:
-        if self._frame is None:
-            self._frame = self._zstandard.ZstdDecompressor().decompressobj()
-        try:
-            data = self._frame.decompress(chunk)
-        except self._zstandard.ZstdError as error:
-            raise ValueError(str(error)) from error
-        if self._frame.eof:
-            self._waiting, self._frame = self._frame.unused_data, None
-        return data
+    return next((kind for kind, magic in MAGIC.items() if head.startswith(magic)), None)
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from multitudes.data.report import ReadReport
 from multitudes.data.tables import frame_table, huggingface_table, table_parts
 from multitudes.errors import DataError, counted
 from multitudes.types import Sparse
+from multitudes.validation import checked_index, checked_label
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -89,6 +90,8 @@ class Dataset:
     def __post_init__(self) -> None:
         if self.texts is None and self.X is None:
             raise DataError("a Dataset needs texts or X (features), got neither")
+        if self.Y is None:
+            raise DataError("a Dataset needs Y, a row of labels per instance; it may be empty")
         for name in ("Y", "X", "groups", "group_labels"):
             self._set(name, canonical(name, getattr(self, name)))
         for name in (
@@ -252,17 +255,22 @@ class Dataset:
 
     def label_name(self, label: int) -> str:
         """Return the name of a label id."""
+        return self._name_of(checked_label(label, self.n_labels))
+
+    def _name_of(self, label: int) -> str:
         return str(label) if self.label_names is None else self.label_names[label]
 
     def labels_of(self, instance: int) -> list[str]:
         """Return the names of an instance's labels, by rising label id."""
+        instance = checked_index(instance, len(self), "instance")
         start, end = self.Y.indptr[instance], self.Y.indptr[instance + 1]
-        return [self.label_name(label) for label in self.Y.indices[start:end].tolist()]
+        return [self._name_of(label) for label in self.Y.indices[start:end].tolist()]
 
     def group_names_of(self, instance: int) -> list[str]:
         """Return the names of the groups an instance is in; their numbers if they have no names."""
         if self.groups is None:
             return []
+        instance = checked_index(instance, len(self), "instance")
         start, end = self.groups.indptr[instance], self.groups.indptr[instance + 1]
         groups = self.groups.indices[start:end].tolist()
         return [str(g) if self.group_names is None else self.group_names[g] for g in groups]
@@ -309,9 +317,10 @@ class Dataset:
 
     def with_labels(self, Y: Sparse) -> Dataset:
         """Return the same instances with other labels of the same label space."""
-        if Y.shape != self.Y.shape:
+        shape = getattr(Y, "shape", None)
+        if shape != self.Y.shape:
             raise DataError(
-                f"Y must keep its shape, {self.Y.shape}, got {Y.shape}: rows are the instances, "
+                f"Y must keep its shape, {self.Y.shape}, got {shape}: rows are the instances, "
                 "columns the label space"
             )
         return dataclasses.replace(self, Y=Y)

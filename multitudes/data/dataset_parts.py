@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from multitudes.errors import DataError
 from multitudes.types import Sparse
+from multitudes.validation.sparse import own_csr
 
 
 def canonical(name: str, matrix: Sparse) -> Sparse:
@@ -22,12 +23,7 @@ def canonical(name: str, matrix: Sparse) -> Sparse:
             f"{name} must be a scipy sparse array, got {type(matrix).__name__}: "
             "wrap it in scipy.sparse.csr_array"
         )
-    if type(matrix) is not sp.csr_array or matrix.dtype != np.float32:
-        matrix = sp.csr_array(matrix, dtype=np.float32)
-    matrix = narrow(matrix)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
+    matrix = own_csr(matrix, name, dtype=np.float32, copy=False)
     if not np.isfinite(matrix.data).all():
         row = int(
             np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], "right")
@@ -36,25 +32,14 @@ def canonical(name: str, matrix: Sparse) -> Sparse:
     return matrix
 
 
-def narrow(matrix: Sparse) -> Sparse:
-    """Return the same matrix with int32 indices if they suffice.
-
-    scipy keeps whatever index type it was given, and a kernel compiles anew for each.
-    """
-    largest = max(matrix.nnz, *matrix.shape)
-    indices, indptr = matrix.indices, matrix.indptr
-    if indices.dtype == indptr.dtype == np.int32 or largest > np.iinfo(np.int32).max:
-        return matrix
-    parts = (matrix.data, indices.astype(np.int32), indptr.astype(np.int32))
-    return sp.csr_array(parts, shape=matrix.shape)
-
-
 def strings(name: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return strings as a tuple; `name` is what messages call them."""
     if values is None:
         return None
     if isinstance(values, str):
         raise DataError(f"{name} must be a sequence of strings, got one string: {values[:50]!r}")
+    if sp.issparse(values):
+        raise DataError(f"{name} must be a sequence of strings, got a sparse matrix")
     found = tuple(values)
     kinds = set(map(type, found))
     if not all(issubclass(kind, str) for kind in kinds):

@@ -27,7 +27,12 @@ def as_list(column: Any) -> list[Any]:
     for method in ("to_pylist", "to_list", "tolist"):  # of pyarrow, of pandas and polars, of numpy
         if hasattr(column, method) and getattr(column, "ndim", 1) != 0:
             return list(getattr(column, method)())
-    return list(column)
+    try:
+        if hasattr(column, "tocsr"):  # its rows are no values of a column
+            raise TypeError
+        return list(column)
+    except TypeError as error:
+        raise DataError(f"expected a list or a column, got {type(column).__name__}") from error
 
 
 def text_list(texts: Any) -> list[Any]:
@@ -130,7 +135,7 @@ def label_lists_matrix(
     """
     try:
         listed = as_list(labels)
-    except TypeError:
+    except DataError:
         raise DataError(
             "labels must be one list of label names per text, or a matrix of 0 and 1 "
             f"(n_instances, n_labels), got {labels!r}"

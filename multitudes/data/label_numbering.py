@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,15 @@ import numpy as np
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.options import ReadOptions
 from multitudes.data.report import N_EXAMPLES, excerpt
+from multitudes.errors import DataError
 from multitudes.types import IntArray
 
 LARGEST_ID = 2**31 - 2  # CSR keeps columns in int32
 UNKNOWN = -1
+_ID_DIGITS = 20  # of any id that could be meant, and some
+# Labels that a file may have without saying which, and how many more per label that it names.
+_FREE_LABELS = 3_000_000
+_LABELS_PER_ID = 100
 
 
 class _Growing(dict[str, int]):
@@ -51,6 +57,7 @@ class LabelNumbering:
         self._for_ids_only = for_ids_only
         self._n_labels = options.n_labels
         self._largest = -1
+        self._n_ids = 0
         self._names: dict[str, int] = _Growing()
         self.n_unknown = 0
         self.unknown_examples: dict[str, None] = {}
@@ -87,6 +94,8 @@ class LabelNumbering:
                 f"a label is not an id (got {excerpt(label)}); "
                 "expected a whole number, because of label_kind='ids'"
             )
+        if isinstance(label, str) and len(label) > _ID_DIGITS:
+            label = label.lstrip("0")[: _ID_DIGITS + 1] or "0"  # still too large, if it was
         return self._problem_of_id(int(label))
 
     def _problem_of_name(self, name: str) -> str | None:
@@ -119,8 +128,7 @@ class LabelNumbering:
                 return None
             if ids.min() < 0 or ids.max() > self._limit():
                 return None
-            self._largest = max(self._largest, int(ids.max()))
-            return ids
+            return self._noted(ids)
         if kinds == {str} and self.kind in (None, "names") and not self._unknown_raises:
             self.kind = "names"
             return None if "" in flat else self.encode(flat)
@@ -135,15 +143,19 @@ class LabelNumbering:
             The labels of any number of instances, one after the other.
         """
         if self.kind != "names":
-            ids = np.array(flat if self._wanted == "auto" else list(map(int, flat)), np.int64)
-            self._largest = max(self._largest, int(ids.max(initial=-1)))
-            return ids
+            ids = np.array(flat if self._wanted == "auto" else list(map(_to_id, flat)), np.int64)
+            return self._noted(ids)
         names = flat if self._wanted == "auto" else list(map(str, flat))
         fixed = self._fixed()
         if fixed is None:
             return np.fromiter(map(self._names.__getitem__, names), np.int64, len(names))
         ids = np.fromiter(map(fixed.index.get, names, repeat(UNKNOWN)), np.int64, len(names))
         self._note_unknown(names, ids)
+        return ids
+
+    def _noted(self, ids: IntArray) -> IntArray:
+        self._largest = max(self._largest, int(ids.max(initial=-1)))
+        self._n_ids += len(ids)
         return ids
 
     def _note_unknown(self, names: list[str], ids: IntArray) -> None:
@@ -154,14 +166,23 @@ class LabelNumbering:
                 break
             self.unknown_examples[names[place]] = None
 
-    def result(self) -> tuple[int, LabelSpace | None]:
-        """Return (n_labels, their label space if they have names), after all were encoded."""
+    def result(self, path: Path) -> tuple[int, LabelSpace | None]:
+        """Return (n_labels, their label space if they have names), after all were encoded.
+
+        Parameters
+        ----------
+        path : Path
+            The file that the labels are from, for messages.
+        """
         fixed = self._fixed()
         if fixed is not None:
             return len(fixed), fixed
         if self.kind == "names":
             return len(self._names), LabelSpace(tuple(self._names))
-        return self._largest + 1 if self._n_labels is None else self._n_labels, None
+        if self._n_labels is not None:
+            return self._n_labels, None
+        check_largest(self._largest, self._n_ids, path)
+        return self._largest + 1, None
 
     def _fixed(self) -> LabelSpace | None:
         return None if self._for_ids_only and self.kind == "names" else self.space
@@ -171,3 +192,21 @@ class LabelNumbering:
         if fixed is not None:
             return len(fixed) - 1
         return LARGEST_ID if self._n_labels is None else self._n_labels - 1
+
+
+def check_largest(largest: int, n_ids: int, path: Path) -> None:
+    """Refuse ids that number far more labels than a file has: they are names, or a mistake.
+
+    Each label takes memory later, whether any instance has it or not.
+    """
+    if largest >= _FREE_LABELS + _LABELS_PER_ID * n_ids:
+        raise DataError(
+            f"{path} holds label id {largest:,}, and ids are columns of Y, counted from 0, so "
+            f"there would be {largest + 1:,} labels of which {n_ids:,} are used at most: set "
+            f"label_kind='names' if the numbers are names, or n_labels={largest + 1} if it is right"
+        )
+
+
+def _to_id(label: int | str) -> int:
+    """Return a label without a `problem` as a number; leading zeros may be many."""
+    return int(label.lstrip("0") or "0") if isinstance(label, str) else int(label)

@@ -6,14 +6,19 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
+from multitudes import memory
 from multitudes.data.dataset import Dataset
+from multitudes.data.dataset_parts import strings
 from multitudes.data.report import N_EXAMPLES, ReadReport
 from multitudes.errors import DataError
 from multitudes.types import IntArray, Sparse
+
+_NAME_BYTES = 160  # of a name, and of its place in an index
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class LabelSpace:
     titles: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "names", strings("label names", self.names))
         if len(self.index) != len(self.names):
             place, name = next(
                 (i, name) for i, name in enumerate(self.names) if self.index[name] != i
@@ -50,7 +55,8 @@ class LabelSpace:
             values = getattr(self, what)
             if values is None:
                 continue
-            object.__setattr__(self, what, tuple(values))
+            values = strings(f"label {what}", values) or ()
+            object.__setattr__(self, what, values)
             if len(values) != len(self.names):
                 raise DataError(
                     f"label {what} must be one per label ({len(self.names)}), got {len(values)}"
@@ -61,6 +67,9 @@ class LabelSpace:
         """Return the label space of a Dataset; ids become names if it has no names."""
         names = dataset.label_names
         if names is None:
+            memory.ask(
+                _NAME_BYTES * dataset.n_labels, f"a name for each of {dataset.n_labels:,} labels"
+            )
             names = [str(label) for label in range(dataset.n_labels)]
         return cls(names, dataset.label_texts, dataset.label_titles)
 
@@ -73,23 +82,31 @@ class LabelSpace:
         return {name: label for label, name in enumerate(self.names)}
 
 
-def relabel(dataset: Dataset, space: LabelSpace, *, unknown_labels: str = "drop") -> Dataset:
+def relabel(
+    dataset: Dataset,
+    space: LabelSpace,
+    *,
+    unknown_labels: str = "drop",
+    path: Path | None = None,
+) -> Dataset:
     """Return the same instances over another label space, labels matched by name.
 
     Labels outside `space` are dropped and counted in `report`, or are an error with
     ``unknown_labels="raise"``. Without names of its own, a Dataset's ids are
-    positions in `space`.
+    positions in `space`. `path` is the file that it is from, for messages.
     """
+    source = "" if path is None else f"{path}: "
     if dataset.label_names is None:
         if dataset.n_labels > len(space):
             raise DataError(
-                f"label ids go up to {dataset.n_labels - 1}, but the label space has "
+                f"{source}label ids go up to {dataset.n_labels - 1}, but the label space has "
                 f"{len(space)} labels: read the file with the labels it was made with"
             )
+        memory.ask(16 * dataset.n_labels, f"moving {dataset.n_labels:,} labels")
         target = np.arange(dataset.n_labels)
     else:
         target = np.array([space.index.get(name, -1) for name in dataset.label_names], np.int64)
-    report = _with_unknown(dataset, target, unknown_labels)
+    report = _with_unknown(dataset, target, unknown_labels, source)
     pairs = dataset.filter_pairs
     if pairs is not None:
         pairs = np.stack([pairs[:, 0], target[pairs[:, 1]]], axis=1)
@@ -108,7 +125,9 @@ def relabel(dataset: Dataset, space: LabelSpace, *, unknown_labels: str = "drop"
     )
 
 
-def _with_unknown(dataset: Dataset, target: IntArray, unknown_labels: str) -> ReadReport | None:
+def _with_unknown(
+    dataset: Dataset, target: IntArray, unknown_labels: str, source: str
+) -> ReadReport | None:
     listed = [m for m in (dataset.Y, dataset.group_labels) if m is not None]
     used = np.zeros(len(target), np.int64)
     for matrix in listed:
@@ -119,7 +138,7 @@ def _with_unknown(dataset: Dataset, target: IntArray, unknown_labels: str) -> Re
     names = tuple(dataset.label_name(int(label)) for label in lost[:N_EXAMPLES])
     if unknown_labels == "raise":
         raise DataError(
-            f"{len(lost):,} of the file's labels are not in the label space (the first: "
+            f"{source}{len(lost):,} of the file's labels are not in the label space (the first: "
             f"{names[0]!r}): add them to it, or drop them with unknown_labels='drop'"
         )
     count = int(used[lost].sum())

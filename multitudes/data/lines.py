@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import orjson
 
+from multitudes import memory
 from multitudes.data.compression import open_bytes, position
 from multitudes.data.report import ErrorLog, excerpt
 from multitudes.errors import DataError
 from multitudes.progress import track
 
 BLOCK_BYTES = 1 << 21
+_ASK_BYTES = 1 << 26
+_MAX_BLANK_BYTES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -40,7 +43,7 @@ def line_blocks(
     path = Path(path)
     total = path.stat().st_size / 1e6 if path.exists() else None
     done = 0.0
-    n_bytes = 0
+    n_bytes = asked = 0
     with open_bytes(path) as stream, track(f"reading {path.name}", total, "MB") as task:
         # No larger than a legal line: then only a line across blocks can be too long.
         cutter = _Cutter(path, log, max_line_bytes)
@@ -48,6 +51,10 @@ def line_blocks(
             if not n_bytes:
                 data = _without_mark(data, path)
             n_bytes += len(data)
+            if n_bytes > asked:  # what is made of the lines so far grows on
+                more = f"{path}: more than its first {n_bytes:,} bytes"
+                memory.ask(n_bytes // 8 + block_bytes, more)
+                asked = n_bytes + _ASK_BYTES
             yield from cutter.cut(data)
             task.advance(position(stream) / 1e6 - done)
             done = position(stream) / 1e6
@@ -74,6 +81,7 @@ class _Cutter:
         self.carry: list[bytes] = []
         self.carry_bytes = 0
         self.skipping = False
+        self.blank_bytes = 0
 
     def cut(self, data: bytes) -> Iterator[Block]:
         """Yield the whole lines that end in `data`, with their beginning from earlier chunks."""
@@ -94,6 +102,7 @@ class _Cutter:
         last_end = data.rfind(b"\n") + 1
         whole = b"".join([*self.carry, data[:last_end]])
         self.carry, self.carry_bytes = [], 0
+        self._check_blank(whole)
         yield Block(self.line, whole)
         self.line += _n_line_ends(whole)
         self._keep(data[last_end:])
@@ -102,6 +111,14 @@ class _Cutter:
         """Yield the last line, if it has no newline."""
         if self.carry_bytes and not self.skipping:
             yield Block(self.line, b"".join(self.carry))
+
+    def _check_blank(self, lines: bytes) -> None:
+        self.blank_bytes = self.blank_bytes + len(lines) if lines.isspace() else 0
+        if self.blank_bytes > _MAX_BLANK_BYTES:
+            raise DataError(
+                f"{self.path}:{self.line}: more than {_MAX_BLANK_BYTES:,} bytes of blank lines; "
+                "expected data: check the file"
+            )
 
     def _keep(self, data: bytes) -> None:
         if data:

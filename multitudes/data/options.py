@@ -75,9 +75,13 @@ class ReadOptions(Config):
         None,
         "Size of the label space if labels are ids; defaults to the largest id + 1.",
         at_least=0,
+        at_most=2**31 - 1,
     )
     n_features: int | None = setting(
-        None, "Number of features of a sparse file that has no header.", at_least=0
+        None,
+        "Number of features of a sparse file that has no header.",
+        at_least=0,
+        at_most=2**31 - 1,
     )
     first_feature: int = setting(
         0, "The smallest feature index of a sparse text file: 1 for svmlight.", choices=(0, 1)

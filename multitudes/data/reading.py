@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
-from multitudes.data.compression import peek, uncompressed_suffix
+from multitudes.data.compression import peek, reading, uncompressed_suffix
 from multitudes.data.dataset import Dataset
 from multitudes.data.folders import find_label_file, find_split, is_split_file, usual_splits
 from multitudes.data.formats import (
@@ -27,6 +27,7 @@ from multitudes.data.options import DEFAULT_READ, ReadOptions
 from multitudes.data.report import ReadReport
 from multitudes.data.vocabularies import named_by, read_vocabulary
 from multitudes.errors import DataError
+from multitudes.files.together import finish
 
 _PEEK_BYTES = 1 << 16
 _BOM = b"\xef\xbb\xbf"
@@ -67,7 +68,15 @@ def read_dataset(
     >>> train = read_dataset("train.jsonl")                                 # doctest: +SKIP
     >>> test = read_dataset("test.jsonl", labels=train)                     # doctest: +SKIP
     """
-    path, options = within_grouped_folder(Path(path), options)
+    with reading(path):
+        return _read(Path(path), format, labels, options)
+
+
+def _read(
+    path: Path, format: str | None, labels: LabelSpace | Dataset | None, options: ReadOptions
+) -> Dataset:
+    _settle(path)
+    path, options = within_grouped_folder(path, options)
     if format is None:
         known, path = detect(path, options.split)
     else:
@@ -82,6 +91,19 @@ def read_dataset(
     return dataclasses.replace(dataset, report=dataclasses.replace(report, format=known.name))
 
 
+def _settle(path: Path) -> None:
+    """Finish what a killed writer of several files has left to do; see `multitudes.files`."""
+    folder = path if path.is_dir() else path.parent
+    try:
+        finish(folder)
+    except OSError as error:
+        raise DataError(
+            f"{folder} holds new files whose writer was killed before it had renamed all of them, "
+            f"and they cannot be renamed now ({error.strerror or error}): read it once where it "
+            "can be written to, or write it again"
+        ) from error
+
+
 def _read_named(
     format: Format, path: Path, options: ReadOptions, space: LabelSpace | None
 ) -> Dataset:
@@ -92,7 +114,7 @@ def _read_named(
     dataset = named_by(dataset, vocabulary, Path(options.vocabulary).name)
     if space is None:
         return dataset
-    return relabel(dataset, space, unknown_labels=options.unknown_labels)
+    return relabel(dataset, space, unknown_labels=options.unknown_labels, path=path)
 
 
 def detect(path: Path, split: str) -> tuple[Format, Path]:
@@ -112,6 +134,11 @@ def detect(path: Path, split: str) -> tuple[Format, Path]:
             return (LF if format is JSON_LINES else format), file
     if not path.exists():
         raise DataError(f"{path} does not exist: check the path")
+    if not path.is_dir():
+        raise DataError(
+            f"{path} is a pipe, a socket or a device; expected a file or a folder: copy what it "
+            "holds to a file"
+        )
     present = ", ".join(sorted(file.name for file in path.iterdir())[:8]) or "nothing"
     raise DataError(
         f"{path} is not a data folder (it holds: {present}); expected a file per split, e.g. "

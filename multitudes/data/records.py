@@ -148,7 +148,7 @@ class Records:
         self._check(options)
         if self.groups.labels is not None:
             self.taken = self.taken.replace("labels: none", "labels: those of groups")
-        n_labels, space = self.numbering.result()
+        n_labels, space = self.numbering.result(self.path)
         grouped = bool(self.groups.index)
         labels_of_groups = self.groups.labels
         return Dataset(

@@ -25,6 +25,7 @@ from scipy.sparse.csgraph import connected_components
 from multitudes.data.dataset import Dataset
 from multitudes.errors import ConfigError, DataError, suggestion
 from multitudes.types import IntArray
+from multitudes.validation import checked_count
 
 WAYS = ("random", "group", "label-aware")
 
@@ -111,13 +112,7 @@ def k_fold(
 def _generator(random_state: int, by: str) -> np.random.Generator:
     if by not in WAYS:
         raise ConfigError(f"cannot split by={by!r}: {suggestion(str(by), WAYS)}")
-    if (
-        isinstance(random_state, bool)
-        or not isinstance(random_state, (int, np.integer))
-        or random_state < 0
-    ):
-        raise ConfigError(f"random_state must be an integer >= 0, got {random_state!r}")
-    return np.random.default_rng(int(random_state))
+    return np.random.default_rng(checked_count(random_state, "random_state", at_least=0))
 
 
 def _n_test(n: int, test_size: float | int) -> int:
@@ -136,10 +131,7 @@ def _n_test(n: int, test_size: float | int) -> int:
 
 
 def _check_n_folds(n_folds: int, n_parts: int, what: str) -> None:
-    is_count = isinstance(n_folds, (int, np.integer)) and not isinstance(n_folds, bool)
-    if not is_count or n_folds < 2:
-        raise ConfigError(f"n_folds must be an integer >= 2, got {n_folds!r}")
-    if n_folds > n_parts:
+    if checked_count(n_folds, "n_folds", at_least=2) > n_parts:
         raise ConfigError(
             f"n_folds must be <= {n_parts:,}, the number of {what}, got {n_folds}: lower it"
         )

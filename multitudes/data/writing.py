@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from multitudes.data.compression import uncompressed_suffix
+from multitudes.data.compression import uncompressed_suffix, writable
 from multitudes.data.dataset import Dataset
 from multitudes.data.formats import find_format, format_of_suffix, list_formats
 from multitudes.data.formats.format import FEATURES, Format, features_of, texts_of
@@ -14,6 +14,7 @@ from multitudes.data.formats.npz import NPZ
 from multitudes.data.groups.files import write_groups, write_instance_groups
 from multitudes.data.options import DEFAULT_WRITE, WriteOptions
 from multitudes.errors import DataError
+from multitudes.files.together import together
 
 
 def write_dataset(
@@ -25,7 +26,8 @@ def write_dataset(
 ) -> None:
     """Write a Dataset to a file or a folder.
 
-    A file appears under its name only when it is complete.
+    A file appears under its name only when it is complete, and files that belong to each other
+    (features and labels) appear together.
 
     Parameters
     ----------
@@ -51,13 +53,15 @@ def write_dataset(
         raise DataError(f"cannot write {path}: the format {known.name!r} can only be read")
     if not path.absolute().parent.is_dir():
         raise DataError(f"cannot write {path}: the folder {path.parent} does not exist: make it")
-    known.write(dataset, path, options)
-    if options.instance_groups is not None:
-        write_instance_groups(dataset, options.instance_groups)
-    if options.group_labels is not None:
-        # Instances of the LF layout have label ids, so their groups do, too.
-        kind = "ids" if known is LF else options.label_kind
-        write_groups(dataset, options.group_labels, dataclasses.replace(options, label_kind=kind))
+    with writable(path), together():
+        known.write(dataset, path, options)
+        if options.instance_groups is not None:
+            write_instance_groups(dataset, options.instance_groups)
+        if options.group_labels is not None:
+            # Instances of the LF layout have label ids, so their groups do, too.
+            kind = "ids" if known is LF else options.label_kind
+            groups = dataclasses.replace(options, label_kind=kind)
+            write_groups(dataset, options.group_labels, groups)
 
 
 def left_behind(

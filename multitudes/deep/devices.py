@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal, TypeAlias
@@ -127,3 +128,17 @@ def torch_threads(n_jobs: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def operations_per_second(device: str) -> float:
+    """Return the rate of a device that encoders are trained on, by a matrix product or a few."""
+    on_gpu = device == "cuda"
+    size = 4096 if on_gpu else 512
+    kind = torch.bfloat16 if on_gpu else torch.float32
+    a = torch.ones((size, size), dtype=kind, device=device)
+    best = float("inf")
+    for _ in range(4):
+        started = time.perf_counter()
+        (a @ a)[0, 0].item()  # waits for the device
+        best = min(best, time.perf_counter() - started)
+    return 2 * size**3 / max(best, 1e-9)

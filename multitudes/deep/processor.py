@@ -3,7 +3,7 @@
 A processor may claim instructions that its hypervisor does not allow: oneDNN then picks AMX for a
 bfloat16 product, and the process dies of an illegal instruction, or every later product of it fails
 with "could not create a primitive". So a child process tries a few products, once per machine and
-version of torch; the answer is kept beside the compiled kernels. Where the products fail, AMX is
+version of torch; the answer is kept in the user's cache folder. Where the products fail, AMX is
 kept out with a variable of oneDNN that must be set before torch is imported, and where that does
 not help, float32 is used. Nothing here imports torch, except in the child.
 """
@@ -26,6 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from multitudes.errors import ConfigError
+from multitudes.files.cache import cache_folder
+from multitudes.files.lease import HeldError
+from multitudes.files.writing import replaced_file
 
 SETTING = "MULTITUDES_BF16"
 SETTINGS = ("auto", "on", "off")
@@ -246,23 +249,8 @@ def trial() -> None:
 # ---------------------------------------------------------------------- memory
 
 
-@cache
-def _memory_folder() -> Path | None:
-    """Where numba keeps what it compiled of this package; None if nothing can be written."""
-    from numba import njit
-
-    def kept() -> None:
-        """Never compiled: numba only says where it would keep it."""
-
-    try:
-        place = njit(cache=True)(kept).stats.cache_path
-    except (RuntimeError, AttributeError):  # no place to write to; or compiling is switched off
-        return None
-    return None if place is None else Path(place)
-
-
 def _memory(name: str) -> Path | None:
-    folder = _memory_folder()
+    folder = cache_folder()
     return None if folder is None else folder / name
 
 
@@ -277,11 +265,7 @@ def _recall(path: Path) -> bool | None:
 
 def _remember(path: Path, outcome: dict[str, Any]) -> None:
     """Write in one step; where nothing can be written, the next process tries again."""
-    with suppress(OSError):
+    with suppress(OSError, HeldError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}.tmp")
-        try:
-            draft.write_text(json.dumps(outcome, indent=1))
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+        with replaced_file(path) as file:
+            file.write(json.dumps(outcome, indent=1).encode())

@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import fields
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import clone
 
-from multitudes.disentangle.leaf_assignment import default_cluster_cap
-from multitudes.disentangle.rounds import Round, random_tree, reassigned
-from multitudes.disentangle.sense_learning import learn_senses
+from multitudes.config import Search, among
+from multitudes.disentangle.recipe import AUTO, Recipe, overlaps, tenths
+from multitudes.disentangle.rounds import Round, check_history
 from multitudes.disentangle.senses import Sense, SenseNotes, senses_of
-from multitudes.disentangle.updating import (
-    leaves_of_new_labels,
-    with_further_uses,
-    with_new_labels,
-    without_labels,
-)
+from multitudes.disentangle.updating import with_further_uses, without_labels
 from multitudes.errors import ConfigError
 from multitudes.estimator import Estimator
-from multitudes.labels import LabelTree
+from multitudes.kernels.threads import ThreadTeam
 from multitudes.linear.explanation import Explanation
 from multitudes.linear.scoring import mean_of_logs
 from multitudes.linear.search_index import checked_merge
-from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
 from multitudes.linear.update import checked_new_labels, checked_update
 from multitudes.scores.ensemble import CANDIDATES, average
-from multitudes.store import State, build, state_of
+from multitudes.store import State, build, checks, state_of
 from multitudes.types import PartitionModel, Predictions, Sparse
-from multitudes.validation import (
-    checked_count,
-    checked_features,
-    checked_labels,
-    checked_number,
-    checked_removal,
-)
+from multitudes.validation import checked_count, checked_features, checked_labels, checked_removal
 
-AUTO = "auto"
-INITIAL = ("balanced", "random")
-# Tenths of the model's beam, where labels overlap and are easier to reach: chosen on parts of the
-# training data that were held out.
-MATCH_TENTHS, PREDICT_TENTHS = 6, 8
+# Of the model's beam, where labels overlap and are easier to reach: chosen on parts of the training
+# data that were held out.
+PREDICT_TENTHS = 8
 
 
 class Disentangled(Estimator):
@@ -109,6 +94,7 @@ class Disentangled(Estimator):
     """
 
     fitted_attribute = "models_"
+    search_space: ClassVar[dict[str, Search]] = {"overlap": among(1, 2, 3)}
     restricts_labels: ClassVar[bool] = True
 
     def __init__(
@@ -144,15 +130,15 @@ class Disentangled(Estimator):
 
     def fit(self, X: Any, y: Sparse) -> Self:
         """Train, reassign, train again; parameters as in `XRLinear.fit`."""
-        self._check_settings()
+        recipe = self._recipe()
         given, X = X, checked_features(X)
         Y = checked_labels(y, n_instances=X.shape[0])
         models, history = [], []
         for part in self.model.partitions():
-            model, rounds = self._fit_one(part, X, Y)
+            model, rounds = recipe.fit_one(part, X, Y)
             models.append(model)
             history.append(rounds)
-        self._set_learned(models, history, [self._note_senses(model, X, Y) for model in models])
+        self._set_learned(models, history, [recipe.note_senses(model, X, Y) for model in models])
         self.note_feature_names(given)
         return self
 
@@ -170,7 +156,8 @@ class Disentangled(Estimator):
         `beam_width` replaces the setting `predict_width`.
         """
         self.check_fitted()
-        X = self.known_features(X)
+        with ThreadTeam(getattr(self.model, "n_jobs", 1)) as team:
+            X = self.known_features(X, team=team)
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         merge = checked_merge(self.merge)
         alone = len(self.models_) == 1
@@ -213,7 +200,8 @@ class Disentangled(Estimator):
             return self.fit(X, y)
         trees = self._updatable("partial_fit")
         X, Y = checked_update(self, X, y)
-        models = [copy(tree).fit_further(X, Y, solver=self._solver(tree)) for tree in trees]
+        recipe = self._recipe()
+        models = [copy(tree).fit_further(X, Y, solver=recipe.solver(tree)) for tree in trees]
         pairs = zip(self.notes_, models, strict=True)
         notes = [with_further_uses(note, model, X, Y) for note, model in pairs]
         self._set_learned(models, self.history_, notes)
@@ -228,8 +216,9 @@ class Disentangled(Estimator):
         self.check_fitted()
         trees = self._updatable("add_labels")
         X, Y, label_features = checked_new_labels(self, X, y, label_features)
+        recipe = self._recipe()
         grown = [
-            self._grown(tree, note, X, Y, label_features)
+            recipe.grown(tree, note, X, Y, label_features)
             for tree, note in zip(trees, self.notes_, strict=True)
         ]
         models, notes = [model for model, _ in grown], [note for _, note in grown]
@@ -261,65 +250,31 @@ class Disentangled(Estimator):
         return State("disentangled", {**config, "history": history}, arrays, parts=parts)
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check settings and history; what was noted of senses is held against the trees later."""
+        trees = checks.numbered_parts(state, "tree")
+        noted = [f"senses_{i}_{name}" for i in range(len(trees)) for name in SenseNotes.names()]
+        checks.names(state, arrays=noted, parts=state.parts, optional=noted)
+        checks.parameters(state, cls, without=("model",), beside=("history",))
+        check_history(state.config["history"], len(trees))
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """Build the fitted model again; `model` is then the first of its trees."""
         config = dict(state.config)
         history = [[Round(*round_) for round_ in rounds] for rounds in config.pop("history")]
         models: list[Any] = [build(state.parts[f"tree-{i}"]) for i in range(len(state.parts))]
         disentangled = cls(models[0], **config)
-        notes = [SenseNotes.from_arrays(state.arrays, f"senses_{i}_") for i in range(len(models))]
+        disentangled._recipe()
+        for model in models:
+            checks.same(model.n_labels_, models[0].n_labels_, "the number of labels")
+            checks.same(model.n_features_in_, models[0].n_features_in_, "the number of features")
+        notes = [
+            SenseNotes.from_arrays(state.arrays, f"senses_{i}_", model)
+            for i, model in enumerate(models)
+        ]
         disentangled._set_learned(models, history, notes)
         return disentangled
-
-    def _fit_one(self, part: Any, X: Sparse, Y: Sparse) -> tuple[Any, list[Round]]:
-        """Fit one tree, alternating between its clusters and its matcher."""
-        model = clone(part)
-        if self.initial == "random":
-            model.set_params(tree=random_tree(model, Y.shape[1], self.random_state))
-        if self.rounds == 0:
-            return model.fit(X, Y), []
-        matcher = self._matcher(model)
-        tree = matcher.fit_matcher(X, Y).tree_
-        rounds: list[Round] = []
-        for number in range(self.rounds):
-            tree, done = self._reassign(matcher, tree, X, Y)
-            rounds.append(done)
-            last = number == self.rounds - 1 or done.n_moved == 0
-            if last:
-                break
-            matcher.set_params(tree=tree).fit_matcher(X, Y)
-        final = self._rough_solver(model) if tree.n_slots > tree.n_labels else model.solver
-        if self.finetune_matcher:
-            model.set_params(tree=tree, solver=final).fit(X, Y)
-        else:
-            model = matcher.set_params(solver=final).fit_ranker(X, Y, tree)
-        return model.set_params(tree=part.tree, solver=part.solver), rounds
-
-    def _grown(
-        self,
-        tree: TreeEstimator,
-        notes: SenseNotes | None,
-        X: Sparse,
-        Y: Sparse,
-        label_features: Sparse | None,
-    ) -> tuple[TreeEstimator, SenseNotes | None]:
-        """Return one tree with new labels, and its notes."""
-        if self.rounds == 0:
-            leaves = tree.leaves_for(X, Y, label_features)
-        else:
-            leaves = leaves_of_new_labels(
-                tree, X, Y, label_features,
-                overlap=self._limits(Y[:, tree.n_labels_ :]),
-                match_width=self._match_width(tree),
-                max_cluster_size=self._cap(Y.shape[1], tree.tree_.n_leaves),
-            )  # fmt: skip
-        several = overlaps(tree) or leaves.nnz > leaves.shape[0]
-        solver = self._rough_solver(tree) if several else tree.solver
-        model = copy(tree).fit_new_labels(X, Y, leaves, solver=solver)
-        learned = self._note_senses(model, X, Y)
-        if learned is None:
-            return model, None
-        return model, with_new_labels(notes, learned, model.tree_.slot_labels >= tree.n_labels_)
 
     def _updatable(self, method: str) -> list[TreeEstimator]:
         """Return the fitted trees, or say that they cannot be changed."""
@@ -331,73 +286,11 @@ class Disentangled(Estimator):
                 )
         return self.models_
 
-    def _solver(self, model: TreeEstimator) -> SolverConfig:
-        """Return how the rankers of a fitted tree are trained."""
-        return self._rough_solver(model) if overlaps(model) else model.solver
-
-    def _matcher(self, model: Any) -> Any:
-        """Return the model that finds the clusters; less exact if it is trained again anyway."""
-        matcher = clone(model)
-        if self.finetune_matcher:
-            matcher.set_params(solver=self._rough_solver(model))
-        return matcher
-
-    def _rough_solver(self, model: Any) -> SolverConfig:
-        """Return the model's solver with a larger tolerance."""
-        solver: SolverConfig = model.solver
-        return solver.replaced(epsilon=self.tolerance * solver.epsilon)
-
-    def _reassign(
-        self, model: Any, tree: LabelTree, X: Sparse, Y: Sparse
-    ) -> tuple[LabelTree, Round]:
-        """Give each label the leaves where its instances are led."""
-        if self.overlap > tree.n_leaves:
-            raise ConfigError(
-                f"overlap is {self.overlap}, but the tree has {tree.n_leaves} leaves: lower "
-                "overlap, or max_leaf_size for more leaves"
-            )
-        matched = model.match(X, beam_width=self._match_width(model)).to_csr()
-        cap = self._cap(tree.n_labels, tree.n_leaves)
-        return reassigned(tree, matched, Y, overlap=self._limits(Y), max_cluster_size=cap)
-
     def _predict_width(self, model: Any) -> int:
         if self.predict_width is not None:
             return self.predict_width
         width: int = model.beam_width
         return tenths(PREDICT_TENTHS, width) if overlaps(model) else width
-
-    def _match_width(self, model: Any) -> int:
-        if self.match_width is not None:
-            return self.match_width
-        # Twice the overlap, so that there is something to choose from.
-        beam: int = model.beam_width
-        width = max(tenths(MATCH_TENTHS, beam), 2 * self.overlap)
-        return min(width, max(beam, self.overlap))
-
-    def _cap(self, n_labels: int, n_leaves: int) -> int | None:
-        """Return how many labels a leaf may hold; None for no limit."""
-        cap = self.max_cluster_size
-        return (
-            default_cluster_cap(n_labels, n_leaves, self.overlap) if isinstance(cap, str) else cap
-        )
-
-    def _limits(self, Y: Sparse) -> npt.NDArray[np.int64]:
-        """Return the most leaves that each label may have, int64 (n_labels,)."""
-        often = np.bincount(Y.indices, minlength=Y.shape[1]) >= self.min_instances
-        return np.where(often, self.overlap, 1)
-
-    def _note_senses(self, model: Any, X: Sparse, Y: Sparse) -> SenseNotes | None:
-        """Return what is typical of each sense; None without overlap, when there are no senses."""
-        if not isinstance(model, TreeEstimator) or not overlaps(model) or not self.keep_examples:
-            return None
-        return learn_senses(
-            model.tree_,
-            model.levels_[-1],
-            X,
-            Y,
-            keep_examples=self.keep_examples,
-            n_jobs=model.n_jobs,
-        )
 
     def _set_learned(
         self, models: list[Any], history: list[list[Round]], notes: list[SenseNotes | None]
@@ -405,32 +298,14 @@ class Disentangled(Estimator):
         self.models_, self.history_, self.notes_ = models, history, notes
         self.n_labels_, self.n_features_in_ = models[0].n_labels_, models[0].n_features_in_
 
-    def _check_settings(self) -> None:
-        checked_count(self.overlap, "overlap")
-        checked_count(self.rounds, "rounds", at_least=0)
-        checked_count(self.keep_examples, "keep_examples", at_least=0)
-        checked_count(self.min_instances, "min_instances")
-        checked_number(self.tolerance, "tolerance", above=0)
-        for name in ("predict_width", "match_width"):
-            if getattr(self, name) is not None:
-                checked_count(getattr(self, name), name)
+    def _recipe(self) -> Recipe:
+        """Check all settings, and return those that trees are trained by."""
+        if self.predict_width is not None:
+            checked_count(self.predict_width, "predict_width")
         checked_merge(self.merge)
-        if self.initial not in INITIAL:
-            raise ConfigError(f"initial must be one of {INITIAL}, got {self.initial!r}")
-        if self.max_cluster_size not in (None, AUTO):
-            checked_count(self.max_cluster_size, "max_cluster_size")
         if not isinstance(self.model, PartitionModel):
             raise ConfigError(
                 f"{type(self.model).__name__} has no clusters to disentangle: give an XRLinear or "
                 "a Parabel"
             )
-
-
-def overlaps(model: Any) -> bool:
-    """Whether a label of a fitted tree lives in several leaves."""
-    return bool(model.tree_.n_slots > model.tree_.n_labels)
-
-
-def tenths(n: int, width: int) -> int:
-    """Return n tenths of a width, rounded up."""
-    return -(-n * width // 10)
+        return Recipe(**{field.name: getattr(self, field.name) for field in fields(Recipe)})

@@ -13,7 +13,7 @@ from multitudes.disentangle.inputs import checked_pattern
 from multitudes.errors import ConfigError, DataError, suggestion
 from multitudes.labels import build_tree
 from multitudes.types import IntArray
-from multitudes.validation import checked_count
+from multitudes.validation import checked_count, checked_vectors
 
 Mode = Literal["easy", "medium", "hard"]
 
@@ -90,7 +90,7 @@ def entangle(
     if mode not in get_args(Mode):
         raise ConfigError(f"unknown mode {mode!r}: {suggestion(str(mode), get_args(Mode))}")
     if mode != "hard":
-        _check_embeddings(label_embeddings, n_labels)
+        label_embeddings = _checked_embeddings(label_embeddings, n_labels)
     rng = np.random.default_rng(random_state)
     n_fused = math.ceil(n_labels / k)
     if mode == "easy":
@@ -104,7 +104,7 @@ def entangle(
     return Entangled(_fused_labels(Y, fused_of_label), fused_of_label)
 
 
-def _check_embeddings(embeddings: Any, n_labels: int) -> None:
+def _checked_embeddings(embeddings: Any, n_labels: int) -> Any:
     shape = getattr(embeddings, "shape", None)
     if shape is None or len(shape) != 2 or shape[0] != n_labels:
         got = type(embeddings).__name__ if shape is None else f"shape {shape}"
@@ -112,6 +112,7 @@ def _check_embeddings(embeddings: Any, n_labels: int) -> None:
             f"label_embeddings must be a (n_labels, n_features) matrix with {n_labels:,} rows, as "
             f"Y has columns, got {got}: only mode 'hard' works without"
         )
+    return checked_vectors(embeddings, name="label_embeddings")
 
 
 def _similar(embeddings: Any, size: int, random_state: int, n_jobs: int | None) -> list[IntArray]:

@@ -9,6 +9,9 @@ import scipy.sparse as sp
 
 from multitudes.errors import DataError
 from multitudes.types import IntArray, LabelArray, Sparse
+from multitudes.validation.arrays import REAL
+from multitudes.validation.matrices import ask_for_columns, dense_rows
+from multitudes.validation.sparse import own_csr, shape_and_dtype, with_values, without_zeros
 
 
 def checked_counts(matrix: Any, name: str, axes: str) -> sp.csr_array[Any]:
@@ -25,24 +28,26 @@ def checked_counts(matrix: Any, name: str, axes: str) -> sp.csr_array[Any]:
     is_sparse = sp.issparse(matrix)
     if not is_sparse and not isinstance(matrix, np.ndarray):
         raise DataError(f"{name} must be a {axes} sparse matrix, got {type(matrix).__name__}")
-    if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+    shape, dtype = shape_and_dtype(matrix, name)
+    if len(shape) != 2 or dtype.kind not in REAL:
         raise DataError(
-            f"{name} must be a {axes} sparse matrix of numbers, got shape {matrix.shape} and "
-            f"dtype {matrix.dtype}"
+            f"{name} must be a {axes} sparse matrix of numbers, got shape {shape} and dtype {dtype}"
         )
-    if is_sparse and hasattr(matrix, "check_format"):
-        try:
-            matrix.check_format(full_check=True)  # a kernel would read foreign memory
-        except ValueError as error:
-            raise DataError(f"{name} is corrupt: {error}") from error
-    out: sp.csr_array[Any] = sp.csr_array(matrix, dtype=np.float32)
-    if not np.isfinite(out.data).all() or (out.data < 0).any():
-        raise DataError(f"{name} must hold finite numbers >= 0, it has NaN, infinite or negative")
-    if not out.has_canonical_format or (out.data == 0).any():
-        out = out.copy()
-        out.sum_duplicates()
-        out.eliminate_zeros()
-    return out
+
+    ask_for_columns(shape[1], name, "columns")
+
+    def check(values: Any) -> None:
+        if not (np.isfinite(values) & (values >= 0)).all():
+            raise DataError(
+                f"{name} must hold finite numbers >= 0, it has NaN, infinite or negative"
+            )
+
+    if not is_sparse:
+        matrix = dense_rows(matrix, name)
+    out: sp.csr_array[Any] = own_csr(matrix, name, dtype=np.float32, check=check)
+    check(out.data)  # sums may be infinite
+    kept: sp.csr_array[Any] = without_zeros(out)
+    return kept
 
 
 def checked_pattern(matrix: Any, name: str, axes: str) -> sp.csr_array[Any]:
@@ -50,8 +55,8 @@ def checked_pattern(matrix: Any, name: str, axes: str) -> sp.csr_array[Any]:
     out = checked_counts(matrix, name, axes)
     if (out.data == 1).all():
         return out
-    ones = np.ones(out.nnz, np.float32)
-    return sp.csr_array((ones, out.indices, out.indptr), shape=out.shape)
+    ones: sp.csr_array[Any] = with_values(out, np.ones(len(out.data), np.float32))
+    return ones
 
 
 def checked_assignment(

@@ -8,7 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes.disentangle.leaf_assignment import assign, ranked_counts, tp_bound
+from multitudes.errors import StoreError
 from multitudes.labels import LabelTree, build_tree
+from multitudes.store import checks
 from multitudes.types import IntArray, Sparse
 
 
@@ -33,6 +35,14 @@ class Round(NamedTuple):
     n_slots: int
     largest_leaf: int
     n_moved: int
+
+
+def check_history(history: Any, n_trees: int) -> None:
+    """Raise a StoreError unless a stored history has the rounds of each tree."""
+    if not isinstance(history, list) or len(history) != n_trees:
+        raise StoreError("its history must have the rounds of each tree")
+    for round_ in (round_ for rounds in history for round_ in rounds):
+        checks.numbers(round_, "history", n=len(Round._fields))
 
 
 def reassigned(

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from multitudes import views
 from multitudes.errors import ConfigError
+from multitudes.store import State, checks
 from multitudes.types import FloatArray, LabelArray
 from multitudes.validation import checked_label
 
@@ -53,6 +54,27 @@ class SenseNotes:
     word_weights: npt.NDArray[np.float16]
     silhouettes: FloatArray
 
+    @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of the arrays."""
+        return [field.name for field in dataclasses.fields(cls)]
+
+    def check(self, n_slots: int, n_labels: int, n_features: int) -> None:
+        """Raise a StoreError unless there is a sound row for each slot."""
+        state = State("senses", arrays=self.to_arrays(""))
+        checks.array(state, "counts", "int32", (n_slots,))
+        examples = checks.array(state, "examples", "int32", (n_slots, None))
+        nearest = checks.array(state, "nearest", "int32", (n_slots, N_NEAREST))
+        words = checks.array(state, "words", "int32", (n_slots, N_WORDS))
+        weights = checks.array(state, "word_weights", "float16", (n_slots, N_WORDS))
+        silhouettes = checks.array(state, "silhouettes", "float32", (n_slots,))
+        checks.within(self.counts, "counts", checks.LARGEST_ID)
+        checks.within(examples, "examples", checks.LARGEST_ID, low=-1)
+        checks.within(nearest, "nearest", n_labels, low=-1)
+        checks.within(words, "words", n_features, low=-1)
+        checks.finite(weights, "word_weights")
+        checks.finite(silhouettes, "silhouettes")
+
     def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays by name, for the store."""
         return {
@@ -60,11 +82,15 @@ class SenseNotes:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Self | None:
-        """Build the notes again; None if none were kept."""
+    def from_arrays(
+        cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str, model: Any
+    ) -> Self | None:
+        """Build the notes of a tree model again, checked against it; None if none were kept."""
         if prefix + "counts" not in arrays:
             return None
-        return cls(**{field.name: arrays[prefix + field.name] for field in dataclasses.fields(cls)})
+        notes = cls(**{f.name: arrays[prefix + f.name] for f in dataclasses.fields(cls)})
+        notes.check(model.tree_.n_slots, model.n_labels_, model.n_features_in_)
+        return notes
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Texts that are longer than the encoder is set to read: said before the training, with advice."""
+"""How long the texts are that an encoder reads: lengths by the data, and texts that are cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from multitudes.deep.texts.inputs import Texts
 from multitudes.deep.texts.tokens import TokenRows
-from multitudes.encoder.backbone.loading import longest_readable
+from multitudes.encoder.backbone.loading import LONGEST, longest_readable
+from multitudes.encoder.backbone.model import AUTO, SHORTEST
 from multitudes.errors import CutTextsWarning
 from multitudes.progress import is_shown, say, spelled
 
@@ -33,7 +34,7 @@ def warn_of_cut_texts(backbone: Backbone, texts: Texts, n_cut: int) -> None:
     share = n_cut / max(len(texts), 1)
     if share < (WORTH_A_WORD if is_shown() else WORTH_A_WARNING):
         return
-    limit = backbone.config.max_length
+    limit = backbone.max_length
     message = f"{n_cut:,} of {len(texts):,} texts are longer than {limit} tokens, and cut there"
     length = enough_for_most(backbone, texts)
     if length > limit:
@@ -45,11 +46,32 @@ def warn_of_cut_texts(backbone: Backbone, texts: Texts, n_cut: int) -> None:
         warnings.warn(message, CutTextsWarning, stacklevel=4)
 
 
-def enough_for_most(backbone: Backbone, texts: Texts) -> int:
+def follow_texts(backbone: Backbone, texts: Texts, label_texts: Texts) -> None:
+    """Give a backbone the lengths that its settings leave to the data, and say what they are."""
+    found = {
+        name: max(enough_for_most(backbone, some, step=8, at_most=LONGEST), SHORTEST)
+        if len(some)
+        else LONGEST
+        for name, some in (("max_length", texts), ("label_max_length", label_texts))
+        if getattr(backbone.config, name) == AUTO
+    }
+    backbone.config = backbone.config.replaced(**found)
+    why = f" ({ENOUGH} % of them have no more)" if found else ""
+    say(
+        f"texts of up to {backbone.max_length} tokens, labels of up to "
+        f"{backbone.label_max_length}{why}"
+    )
+
+
+def enough_for_most(
+    backbone: Backbone, texts: Texts, *, step: int = STEP, at_most: int = MOST
+) -> int:
     """Return a length in tokens that most of a sample of texts do not exceed, if one is allowed."""
-    longest = min(longest_readable(backbone.model, backbone.tokenizer) or MOST, MOST)
+    longest = min(longest_readable(backbone.model, backbone.tokenizer) or at_most, at_most)
+    if not len(texts):
+        return step
     rows = np.unique(np.linspace(0, len(texts) - 1, min(SAMPLE, len(texts))).astype(np.int64))
     some = texts.take(rows) if isinstance(texts, TokenRows) else [texts[i] for i in rows.tolist()]
     lengths = backbone.tokenize(some, max_length=longest).rows.lengths
     most = float(np.percentile(lengths, ENOUGH))
-    return min(STEP * math.ceil(most / STEP), longest)
+    return min(step * math.ceil(most / step), longest)

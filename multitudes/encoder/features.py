@@ -18,7 +18,7 @@ from multitudes.encoder.backbone.loading import check_lengths, load_backbone
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.errors import ConfigError, NotFittedError, StoreError
 from multitudes.features.text_buffer import as_texts
-from multitudes.store import State, build, read_manifest, read_state
+from multitudes.store import State, build, checks, read_manifest, read_state
 from multitudes.store.manifest import MANIFEST
 
 KIND = "encoder-features"
@@ -107,6 +107,16 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         config = {**self.get_params(), "encoder": str(self.encoder)}
         return State(KIND, config, parts={"backbone": self.backbone_.to_state()})
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the settings; the encoder is a part."""
+        checks.names(state, config=("encoder", "max_length", "device"), parts=("backbone",))
+        checks.part(state, "backbone", "backbone")
+        checks.count(state, "max_length", none=True)
+        for name in ("encoder", "device"):
+            if not isinstance(state.config[name], str):
+                raise StoreError(f"{name} must be a name, got {state.config[name]!r}")
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 
 from multitudes.config import Config
@@ -35,6 +36,7 @@ from multitudes.encoder.prototypes.network import PrototypeConfig, PrototypeNetw
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.encoder.search.index import PrototypeIndex
+from multitudes.errors import DataError
 from multitudes.metrics import precision_at_k, recall_at_k
 from multitudes.progress import spelled
 from multitudes.types import FloatArray, Sparse
@@ -119,6 +121,22 @@ def fit_network(
     )
     refresh_centroids(network, texts)
     return network, history
+
+
+def untrained_network(
+    texts: TrainingTexts, backbone: Backbone, config: PrimeConfig
+) -> PrimeNetwork:
+    """Return a backbone as it was, on its device, that texts of labels are read with."""
+    backbone.to(choose_device(config.training.device))
+    network, _ = start_network(texts, backbone, config)
+    return network
+
+
+def no_instances(label_texts: Any) -> Sparse:
+    """Return labels of no instances, one column for each text of a label."""
+    if not hasattr(label_texts, "__len__") or not len(label_texts):
+        raise DataError("there are no labels: label_texts must have the text of at least one")
+    return sp.csr_array((0, len(label_texts)), dtype=np.float32)
 
 
 def outlook_of(
@@ -231,8 +249,9 @@ def draw(
     """Draw the batches of an epoch from number `start` on, sent to the device in the background."""
     if epoch and not start:
         refresh_centroids(network, texts)
-    backbone = network.backbone.config
-    longest = max(backbone.max_length, backbone.label_max_length) if backbone.compile else None
+    backbone = network.backbone
+    compiled = backbone.config.compile
+    longest = max(backbone.max_length, backbone.label_max_length) if compiled else None
     inputs = (
         put_on_device(
             batch,

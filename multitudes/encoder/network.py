@@ -23,7 +23,7 @@ from multitudes.store import State
 from multitudes.types import IntArray
 
 KIND = "prime-network"
-BACKBONE = "backbone."
+BACKBONE, PROTOTYPES = "backbone.", "prototypes."
 ROUND_UP_TO = 256  # tokens of a batch on a GPU: fewer different sizes for its matrix kernels
 
 

@@ -21,12 +21,13 @@ from multitudes.deep.texts.inputs import (
     checked_validation,
 )
 from multitudes.deep.texts.tokens import TokenRows, joined
-from multitudes.deep.training import TrainingConfig
+from multitudes.deep.training import History, TrainingConfig
+from multitudes.deep.training.config import stored_settings
 from multitudes.encoder.backbone.embedding import PredictionEncoder, embed
 from multitudes.encoder.backbone.loading import load_backbone
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.encoder.classifier import ClassifierConfig, train_classifier
-from multitudes.encoder.cut_texts import warn_of_cut_texts
+from multitudes.encoder.cut_texts import follow_texts, warn_of_cut_texts
 from multitudes.encoder.explanation import Explanation, KeptInstances, source_shares
 from multitudes.encoder.fitting import (
     PrimeConfig,
@@ -34,6 +35,8 @@ from multitudes.encoder.fitting import (
     Validation,
     fit_network,
     label_prototypes,
+    no_instances,
+    untrained_network,
 )
 from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.network import PrimeNetwork
@@ -42,6 +45,7 @@ from multitudes.encoder.prototypes.network import SOURCES, PrototypeConfig
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.encoder.search.index import PrototypeIndex
+from multitudes.encoder.stored import check_prime, check_with_backbone
 from multitudes.encoder.updating import (
     UpdateConfig,
     of_update,
@@ -53,7 +57,7 @@ from multitudes.errors import DataError
 from multitudes.estimator import Estimator
 from multitudes.store import State
 from multitudes.types import FloatArray, Predictions, Sparse
-from multitudes.validation import checked_label, checked_labels, checked_removal
+from multitudes.validation import checked_count, checked_label, checked_labels, checked_removal
 
 
 class Prime(Estimator):
@@ -164,6 +168,10 @@ class Prime(Estimator):
     ) -> Self:
         """Learn from texts and their labels.
 
+        An encoder whose prototypes are the texts of labels alone (`dpr`, `siamese`, `ngame`) can do
+        without: ``fit([], None, label_texts=...)`` compares texts with the names of labels, as its
+        backbone was trained to.
+
         Parameters
         ----------
         X : sequence of str, or TokenRows
@@ -181,25 +189,36 @@ class Prime(Estimator):
         """
         config = self._config()
         X = checked_texts(X, "X")
-        Y = checked_labels(y, n_instances=len(X))
         if label_texts is None:
             raise DataError(
                 "Prime needs the text of each label: pass label_texts=..., in the order of Y's "
                 "columns (a label's name will do)"
             )
+        by_names = self.learns_from_names and not len(X)
+        Y = no_instances(label_texts) if by_names else checked_labels(y, n_instances=len(X))
         label_texts = checked_label_texts(label_texts, Y)
         checked_precision(self.precision)
         with progress.shown(self.verbose):
             backbone = load_backbone(
                 self.backbone, texts=all_texts(X, label_texts), random_state=self.random_state
             )
+            follow_texts(backbone, X, label_texts)
             texts = self._tokenized(backbone, X, label_texts, Y)
-            validate = None if validation is None else self._validation(backbone, texts, validation)
-            network, self.history_ = fit_network(
-                texts, backbone, config, validate=validate, checkpoint=checkpoint
-            )
+            if by_names:
+                network, self.history_ = untrained_network(texts, backbone, config), History()
+            else:
+                validate = validation and self._validation(backbone, texts, validation)
+                network, self.history_ = fit_network(
+                    texts, backbone, config, validate=validate, checkpoint=checkpoint
+                )
             self._finish(network, texts)
         return self
+
+    @property
+    def learns_from_names(self) -> bool:
+        """Whether the names of labels are enough, because its prototypes have no other source."""
+        plain = tuple(self.prototypes.sources) == ("text",) and self.prototypes.combine == "sum"
+        return plain and not self.classifier
 
     def _config(self) -> PrimeConfig:
         training = self.training.with_random_state(self.random_state)
@@ -210,7 +229,7 @@ class Prime(Estimator):
     ) -> TrainingTexts:
         instances = backbone.tokenize(X)
         warn_of_cut_texts(backbone, X, instances.n_cut)
-        labels = backbone.tokenize(label_texts, max_length=backbone.config.label_max_length)
+        labels = backbone.tokenize(label_texts, max_length=backbone.label_max_length)
         self.n_left_out_ = int(np.count_nonzero(np.diff(Y.indptr) == 0))
         self.n_empty_, self.n_labels_without_text_ = instances.n_empty, labels.n_empty
         self.n_cut_ = instances.n_cut + labels.n_cut
@@ -220,8 +239,7 @@ class Prime(Estimator):
         self, backbone: Backbone, texts: TrainingTexts, validation: tuple[Texts, Any]
     ) -> Validation:
         some, Y = checked_validation(validation, n_labels=texts.Y.shape[1])
-        rows = backbone.tokenize(some).rows
-        return Validation(rows, Y, texts.labels)
+        return Validation(backbone.tokenize(some).rows, Y, texts.labels)
 
     def _finish(
         self, network: PrimeNetwork, texts: TrainingTexts, update: UpdateConfig | None = None
@@ -299,9 +317,9 @@ class Prime(Estimator):
         is exact.
         """
         self.check_fitted()
-        return self.index_.search(
-            self.embed(X), top_k=top_k, filter_pairs=filter_pairs, labels=labels
-        )
+        top_k = checked_count(top_k, "top_k")
+        vectors = self.embed(X)
+        return self.index_.search(vectors, top_k=top_k, filter_pairs=filter_pairs, labels=labels)
 
     def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
         """Predict on a device, e.g. "cuda", or in a number format: see `precision`.
@@ -367,7 +385,7 @@ class Prime(Estimator):
         )
         if not len(label_texts):
             return self
-        rows = backbone.tokenize(label_texts, max_length=backbone.config.label_max_length).rows
+        rows = backbone.tokenize(label_texts, max_length=backbone.label_max_length).rows
         self.index_.add(NewLabels(rows, centroids).prototypes(self.network_))
         self.label_rows_ = joined(self.label_rows_, rows)
         self.added_centroids_ = np.concatenate([self.added_centroids_, centroids])
@@ -429,13 +447,19 @@ class Prime(Estimator):
         )
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check settings, arrays, and the network; what it has of an encoder is read later."""
+        check_prime(state, cls().get_params(deep=False))
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """Restore the model, on the CPU; its index is of the kind it was."""
-        model, arrays = cls.from_stored(state.config), state.arrays
+        model, arrays = cls.from_stored(stored_settings(state.config)), state.arrays
         model.network_ = PrimeNetwork.from_state(state.parts["network"])
         model.label_rows_ = TokenRows(arrays["label_token_ids"], arrays["label_token_offsets"])
         model.added_centroids_ = np.array(arrays["added_centroids"])
         model.instances_ = KeptInstances.from_arrays(arrays)
         model._encoder = None
         model.index_ = PrototypeIndex.from_state(state.parts["index"])
+        check_with_backbone(model.network_.backbone, model.label_rows_, model.index_.vectors)
         return model

@@ -1,6 +1,7 @@
 """Work on the machines of a Ray cluster.
 
 Ray schedules, moves what is shared to each machine once, and repeats what was lost with a machine.
+What it cannot repeat is what was lost with the head: see `multitudes.engine.head`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from multitudes.engine.cluster import Item, Result, in_use
+from multitudes.engine.head import SECONDS_BETWEEN_LOOKS, Head, parsed
 from multitudes.errors import ConfigError, ResourceError, require
 from multitudes.version import __version__
 
@@ -25,7 +27,9 @@ def ray_cluster(address: str | None = "auto") -> Iterator[None]:
 
     Weights are those that one machine finds, bit for bit where processors are alike. What is
     trained so: the rankers of `XRLinear`, `Parabel` and `OneVsAll`, and of what is built on them
-    (`Disentangled`, `Eagle`). Everything else runs on this machine.
+    (`Disentangled`, `Eagle`). Everything else runs on this machine. A worker or a machine that is
+    lost costs time; if the head is, `ResourceError` says so within seconds, and a fit with a
+    `checkpoint` can go on from what was finished.
 
     Parameters
     ----------
@@ -46,11 +50,12 @@ def ray_cluster(address: str | None = "auto") -> Iterator[None]:
     if ours:
         _connect(ray, address)
     try:
+        head = Head.of(ray, address, ours=ours)
         check_machines(ray)
-        with in_use(RayCluster(ray)):
+        with in_use(RayCluster(ray, head)):
             yield
     finally:
-        if ours:
+        if ours:  # without a head this takes Ray five seconds, and keeps it from ending the process
             ray.shutdown()
 
 
@@ -70,14 +75,17 @@ def _check_address(address: str | None) -> None:
     """Refuse an address that is malformed or does not answer: Ray would try for minutes."""
     if address in (None, "auto"):
         return
-    host, _, port = str(address).removeprefix("ray://").rpartition(":")
-    if not host or not port.isdecimal():
+    try:
+        host, port = parsed(str(address))
+    except ValueError:
+        host, port = "", 0
+    if not host:
         raise ConfigError(
             f"the address of a Ray cluster is 'auto', 'HOST:PORT' or 'ray://HOST:PORT', "
             f"got {address!r}"
         )
     try:
-        socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
+        socket.create_connection((host, port), timeout=SECONDS_TO_ANSWER).close()
     except (OSError, OverflowError) as error:
         raise _no_cluster(address, error) from error
 
@@ -92,8 +100,9 @@ def _no_cluster(address: str | None, error: BaseException) -> ConfigError:
 class RayCluster:
     """A `Cluster` of the machines Ray is connected to; see `ray_cluster`."""
 
-    def __init__(self, ray: Any) -> None:
+    def __init__(self, ray: Any, head: Head) -> None:
         self._ray = ray
+        self._head = head
 
     def map(
         self,
@@ -105,6 +114,7 @@ class RayCluster:
         advance: Callable[[float], None],
     ) -> list[Result]:
         """See `Cluster.map`."""
+        self._head.check(at_once=True)
         ray = self._ray
         remote = ray.remote(num_cpus=1, max_retries=3, scheduling_strategy="SPREAD")(function)
         n_cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
@@ -116,19 +126,31 @@ class RayCluster:
             orders = {remote.remote(held, [items[i] for i in part]): part for part in parts}
             waiting = list(orders)
             while waiting:
-                done, waiting = ray.wait(waiting)
+                self._head.check()
+                done, waiting = ray.wait(waiting, timeout=SECONDS_BETWEEN_LOOKS)
                 for order in done:
                     part = orders[order]
-                    results.update(zip(part, ray.get(order), strict=True))
+                    results.update(zip(part, self._get(order), strict=True))
                     advance(sum(costs[i] for i in part))
-        except ray.exceptions.RayError as error:
+        except ResourceError:
+            raise
+        except Exception as error:  # without a head, of any kind
+            self._head.check(at_once=True)
             raise ResourceError(
                 f"the Ray cluster could not do its work: {_first_line(error)}"
             ) from error
         finally:  # of what failed here or was interrupted, nothing goes on there
-            for order in waiting:
+            for order in [] if self._head.lost else waiting:
                 ray.cancel(order, force=True)
         return [results[i] for i in range(len(items))]
+
+    def _get(self, order: Any) -> Any:
+        """Return a result; it may lie with another machine and take a while to come."""
+        while True:
+            try:
+                return self._ray.get(order, timeout=SECONDS_BETWEEN_LOOKS)
+            except self._ray.exceptions.GetTimeoutError:
+                self._head.check()
 
 
 def equal_parts(costs: Sequence[float], n_parts: int) -> list[list[int]]:

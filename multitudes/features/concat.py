@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features.weighting import side_by_side
-from multitudes.store import build, state_of
+from multitudes.store import build, checks, state_of
 from multitudes.store.state import State
+from multitudes.validation import checked_features
 
 
 class ConcatFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -81,10 +82,21 @@ class ConcatFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check that there is a weight for each block."""
+        checks.names(state, config=("weights", "n_features"), parts=state.parts)
+        blocks = checks.numbered_parts(state, "block")
+        checks.numbers(state.config["weights"], "weights", n=len(blocks))
+        checks.count(state, "n_features", at_least=1)
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """Build the features again, blocks included."""
-        blocks = [build(state.parts[f"block-{i}"]) for i in range(len(state.parts))]
+        blocks: list[Any] = [build(state.parts[f"block-{i}"]) for i in range(len(state.parts))]
         features = cls(blocks, weights=list(state.config["weights"]))
+        features._weights()
+        n_columns = sum(int(block.n_features_) for block in blocks)
+        checks.same(n_columns, state.config["n_features"], "the number of features")
         features.blocks_, features.n_features_ = blocks, int(state.config["n_features"])
         return features
 
@@ -111,6 +123,7 @@ class ConcatFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def joined(blocks: list[sp.csr_array[Any]], weights: list[float]) -> sp.csr_array[Any]:
     """Weighted blocks side by side."""
+    blocks = [checked_features(block, name=f"block {i}") for i, block in enumerate(blocks)]
     n_rows = {int(block.shape[0]) for block in blocks}
     if len(n_rows) != 1:
         raise DataError(f"blocks must have the same number of rows, got {sorted(n_rows)}")

@@ -12,6 +12,7 @@ from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features.text_buffer import TextTransformer, as_texts
 from multitudes.features.weighting import normalized
 from multitudes.progress import track
+from multitudes.store import checks
 from multitudes.store.state import State
 from multitudes.types import FloatArray
 
@@ -87,6 +88,15 @@ class DenseFeatures(TextTransformer):
             "needs_encoder": self.encoder is not None,
         }
         return State("dense-features", config)
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the settings."""
+        checks.names(state, config=("normalize", "batch_size", "n_features", "needs_encoder"))
+        checks.flag(state, "normalize")
+        checks.flag(state, "needs_encoder")
+        checks.count(state, "batch_size", at_least=1)
+        checks.count(state, "n_features", at_least=1)
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -8,12 +8,14 @@ from typing import Any, ClassVar, Self
 
 import scipy.sparse as sp
 
-from multitudes.config import Config, setting
+from multitudes import memory
+from multitudes.config import Config, among, setting
 from multitudes.features.term_counts import Shard, TermSource, check_ngrams, count_hashed, on_shards
 from multitudes.features.text_buffer import TextTransformer, as_texts
 from multitudes.features.weighting import normalized, stacked, weighted
 from multitudes.kernels.threads import resolve_threads
 from multitudes.progress import Task
+from multitudes.store import checks
 from multitudes.store.state import State
 
 
@@ -22,11 +24,15 @@ class HashingConfig(Config):
     """Which terms are hashed, and into how many columns."""
 
     n_features: int = setting(1 << 20, "Number of columns.", at_least=1, at_most=2**31 - 1)
-    ngrams: tuple[int, int] = setting((1, 1), "Shortest and longest n-gram.")
+    ngrams: tuple[int, int] = setting(
+        (1, 1), "Shortest and longest n-gram.", search=among((1, 1), (1, 2), (1, 3))
+    )
     unit: str = setting("word", "What an n-gram is made of.", choices=("word", "character"))
     lowercase: bool = setting(True, "Read capital letters as small ones.")
     strip_accents: bool = setting(False, 'Drop accents and other marks: "Zürich" is "zurich".')
-    sublinear_tf: bool = setting(True, "Weigh a term by 1 + ln(count) instead of its count.")
+    sublinear_tf: bool = setting(
+        True, "Weigh a term by 1 + ln(count) instead of its count.", search=among(True, False)
+    )
     n_jobs: int | None = setting(None, "Threads; None or -1 for all cores.")
 
     def __post_init__(self) -> None:
@@ -111,15 +117,22 @@ class HashingFeatures(TextTransformer):
 
     def to_state(self) -> State:
         """Return the settings; there is nothing else."""
-        return State("hashing-features", self._config().to_dict())
+        # Threads belong to the machine, not to the features.
+        config = {k: v for k, v in self._config().to_dict().items() if k != "n_jobs"}
+        return State("hashing-features", config)
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the settings, and that there is memory for a number per column."""
+        checks.names(state)
+        config = checks.settings(HashingConfig, state.config, "features")
+        memory.ask(8 * config.n_features, f"a map of {config.n_features:,} features")
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Build the features again."""
-        settings = dict(state.config)
-        if "ngrams" in settings:
-            settings["ngrams"] = tuple(settings["ngrams"])
-        return cls(**HashingConfig.from_dict(settings).to_dict())
+        stored = {k: v for k, v in state.config.items() if k != "n_jobs"}  # of earlier versions
+        return cls(**HashingConfig.from_dict(stored).to_dict())
 
     def _config(self) -> HashingConfig:
         return HashingConfig.from_dict(self.get_params())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from multitudes.features.concat import ConcatFeatures
 from multitudes.features.term_counts import (
     Shard,
-    TermSource,
     count_hashed,
     count_known,
     on_shards,
@@ -49,7 +49,7 @@ def count_words(features: Any, texts: Sequence[str]) -> WordCount | None:
     config, vocabulary = features.config_, features.vocabularies_[0]
     if config.word_ngrams is None or config.word_ngrams[0] != 1:
         return None
-    source = TermSource(True, (1, 1), config.lowercase, config.strip_accents)
+    source = replace(config.sources(features.language_)[0], ngrams=(1, 1))
 
     def one_shard(shard: Shard, task: Task) -> tuple[int, int]:
         n_words = n_known = 0

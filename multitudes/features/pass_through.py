@@ -9,9 +9,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import NotFittedError
 from multitudes.features.weighting import normalized
+from multitudes.store import checks
 from multitudes.store.state import State
 from multitudes.types import Sparse
 from multitudes.validation import checked_features
+from multitudes.validation.sparse import disowned
 
 
 class PassThrough(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -38,8 +40,8 @@ class PassThrough(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Sparse) -> sp.csr_array[Any]:
         """X as CSR (n_instances, n_features), float32, indices sorted; never changes X itself."""
-        csr = sp.csr_array(checked_features(X, n_features=self.n_features_, model="PassThrough"))
-        return normalized(csr.copy()) if self.normalize else csr
+        csr = checked_features(X, n_features=self.n_features_, model="PassThrough")
+        return normalized(csr.copy()) if self.normalize else disowned(csr)
 
     @property
     def n_features_(self) -> int:
@@ -52,6 +54,13 @@ class PassThrough(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the settings and the number of columns."""
         config = {"normalize": self.normalize, "n_features": self.n_features_}
         return State("pass-through", config)
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the settings."""
+        checks.names(state, config=("normalize", "n_features"))
+        checks.flag(state, "normalize")
+        checks.count(state, "n_features")
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import ConfigError
+from multitudes.features.stemming import stemmed
 from multitudes.features.text_buffer import character_classes, text_chunks
 from multitudes.features.vocabulary import Vocabulary, empty_table, grown, merged
 from multitudes.kernels.text import terms as kernels
@@ -20,6 +21,7 @@ from multitudes.kernels.threads import resolve_threads
 from multitudes.progress import Task, track
 
 MIN_TEXTS_PER_THREAD = 2000
+LONGEST = 64  # n-gram: room is made for all that a text may hold of each length
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,16 @@ class TermSource:
         Shortest and longest n-gram.
     lowercase, strip_accents : bool
         See `multitudes.features.text_buffer.encoded`.
+    stem, language : str, optional
+        See `multitudes.features.stemming.stemmed`; `language` is its `fallback`.
     """
 
     words: bool
     ngrams: tuple[int, int]
     lowercase: bool = True
     strip_accents: bool = False
+    stem: str | None = None
+    language: str = "english"
 
     @property
     def kernel(self) -> Callable[..., Any]:
@@ -55,14 +61,14 @@ class TermSource:
 
 
 def check_ngrams(name: str, ngrams: tuple[int, int] | None) -> None:
-    """Refuse anything but None or (shortest, longest) with 1 <= shortest <= longest."""
+    """Refuse anything but None or (shortest, longest) with 1 <= shortest <= longest <= 64."""
     if ngrams is None:
         return
     whole = all(isinstance(n, int) and not isinstance(n, bool) for n in ngrams)
-    if len(ngrams) != 2 or not whole or not 1 <= ngrams[0] <= ngrams[1]:
+    if len(ngrams) != 2 or not whole or not 1 <= ngrams[0] <= ngrams[1] <= LONGEST:
         raise ConfigError(
-            f"{name} must be (shortest, longest) with 1 <= shortest <= longest, got {ngrams!r}: "
-            "e.g. (1, 2) for single words and pairs"
+            f"{name} must be (shortest, longest) with 1 <= shortest <= longest <= {LONGEST}, got "
+            f"{ngrams!r}: e.g. (1, 2) for single words and pairs"
         )
 
 
@@ -134,11 +140,27 @@ class Shard:
 
     def chunks(self, source: TermSource) -> Any:
         """(number of texts, buffer) for some hundred thousand characters at a time."""
-        return text_chunks(
+        chunks = text_chunks(
             self.texts,
             lowercase=source.lowercase,
-            strip_accents=source.strip_accents,
+            strip_accents=source.strip_accents and source.stem is None,
             first_index=self.first_index,
+        )
+        return chunks if source.stem is None else _stemmed(chunks, source)
+
+
+def _stemmed(chunks: Iterator[tuple[int, Any]], source: TermSource) -> Iterator[tuple[int, Any]]:
+    assert source.stem is not None  # the caller has looked
+    for n_rows, buffer in chunks:
+        yield (
+            n_rows,
+            stemmed(
+                buffer,
+                n_rows,
+                stem=source.stem,
+                fallback=source.language,
+                strip_accents=source.strip_accents,
+            ),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.config import Config, setting
+from multitudes.config import Config, among, setting
 from multitudes.errors import ConfigError, DataError, NotFittedError
+from multitudes.features.languages import DETECTED
+from multitudes.features.stemming import AUTO, FALLBACK, STEMS, most_common_language
 from multitudes.features.term_counts import (
     Shard,
     TermSource,
@@ -27,6 +30,7 @@ from multitudes.features.weighting import normalized, side_by_side, stacked, wei
 from multitudes.kernels.text import term_weights as kernels
 from multitudes.kernels.threads import resolve_threads
 from multitudes.progress import Task
+from multitudes.store import checks
 from multitudes.store.state import State
 from multitudes.types import FloatArray
 
@@ -36,18 +40,22 @@ class TfidfConfig(Config):
     """Which terms become features, and how they are weighted."""
 
     word_ngrams: tuple[int, int] | None = setting(
-        (1, 1), "Shortest and longest word n-gram, in words; None for no words."
+        (1, 1),
+        "Shortest and longest word n-gram, in words; None for no words.",
+        search=among((1, 1), (1, 2), (1, 3)),
     )
     char_ngrams: tuple[int, int] | None = setting(
-        None, "Shortest and longest character n-gram inside words; None for none."
+        None,
+        "Shortest and longest character n-gram inside words; None for none.",
+        search=among(None, (3, 3), (4, 4), (3, 5)),
     )
     min_df: int | float = setting(
         1, "Leave out terms in fewer texts than this (an int), or than this part (a float).",
-        at_least=0,
+        at_least=0, search=among(1, 2, 3, 5),
     )  # fmt: skip
     max_df: int | float = setting(
         1.0, "Leave out terms in more texts than this (an int), or than this part (a float).",
-        at_least=0,
+        at_least=0, search=among(0.2, 0.5, 1.0),
     )  # fmt: skip
     max_features: int | None = setting(
         None, "Keep only this many of the most frequent terms, of words and of characters each.",
@@ -55,7 +63,13 @@ class TfidfConfig(Config):
     )  # fmt: skip
     lowercase: bool = setting(True, "Read capital letters as small ones.")
     strip_accents: bool = setting(False, 'Drop accents and other marks: "Zürich" is "zurich".')
-    sublinear_tf: bool = setting(True, "Weigh a term by 1 + ln(count) instead of its count.")
+    stem: str | None = setting(
+        None, 'Bring words to their stems: a language, e.g. "german", or "auto" to recognize that '
+        "of each text.", choices=STEMS, search=among(None, "auto"),
+    )  # fmt: skip
+    sublinear_tf: bool = setting(
+        True, "Weigh a term by 1 + ln(count) instead of its count.", search=among(True, False)
+    )
     n_jobs: int | None = setting(None, "Threads; None or -1 for all cores.")
 
     def __post_init__(self) -> None:
@@ -67,6 +81,10 @@ class TfidfConfig(Config):
             raise ConfigError(
                 "word_ngrams and char_ngrams are both None: set one, e.g. word_ngrams=(1, 1)"
             )
+        if self.stem is not None and not self.lowercase:
+            raise ConfigError(
+                f"stem={self.stem!r} reads words in small letters: set lowercase=True, or stem=None"
+            )
         for name, value in (("min_df", self.min_df), ("max_df", self.max_df)):
             if isinstance(value, float) and value > 1:
                 raise ConfigError(
@@ -74,14 +92,15 @@ class TfidfConfig(Config):
                     f"for a number of texts pass an int"
                 )
 
-    def sources(self) -> list[TermSource]:
-        """Return the kinds of terms, words first."""
-        kinds = ((True, self.word_ngrams), (False, self.char_ngrams))
-        return [
-            TermSource(words, ngrams, self.lowercase, self.strip_accents)
-            for words, ngrams in kinds
-            if ngrams is not None
-        ]
+    def sources(self, language: str = FALLBACK) -> list[TermSource]:
+        """Return the kinds of terms, words first; `language` is that of texts that show none."""
+        prepared = (self.lowercase, self.strip_accents)
+        found = []
+        if self.word_ngrams is not None:
+            found.append(TermSource(True, self.word_ngrams, *prepared, self.stem, language))
+        if self.char_ngrams is not None:  # parts of words see word forms as they are
+            found.append(TermSource(False, self.char_ngrams, *prepared))
+        return found
 
 
 DEFAULTS = TfidfConfig()
@@ -103,7 +122,10 @@ class TfidfFeatures(TextTransformer):
     min_df, max_df : int or float
     max_features : int or None
         Of equally frequent terms, the first in sorted order are kept.
-    lowercase, strip_accents, sublinear_tf : bool
+    lowercase, strip_accents : bool
+    stem : str or None
+        Character n-grams are those of the words themselves.
+    sublinear_tf : bool
     n_jobs : int or None
         See `TfidfConfig` for each.
 
@@ -111,6 +133,9 @@ class TfidfFeatures(TextTransformer):
     ----------
     config_ : TfidfConfig
         The settings at the time of fit.
+    language_ : str
+        With ``stem="auto"``, the language of most training texts; texts without a function word
+        are taken to be in it.
     vocabularies_ : list of Vocabulary
         One for each kind of term in use, words first.
     idf_ : float32 array (n_features,)
@@ -129,6 +154,7 @@ class TfidfFeatures(TextTransformer):
         max_features: int | None = DEFAULTS.max_features,
         lowercase: bool = DEFAULTS.lowercase,
         strip_accents: bool = DEFAULTS.strip_accents,
+        stem: str | None = DEFAULTS.stem,
         sublinear_tf: bool = DEFAULTS.sublinear_tf,
         n_jobs: int | None = DEFAULTS.n_jobs,
     ) -> None:
@@ -139,6 +165,7 @@ class TfidfFeatures(TextTransformer):
         self.max_features = max_features
         self.lowercase = lowercase
         self.strip_accents = strip_accents
+        self.stem = stem
         self.sublinear_tf = sublinear_tf
         self.n_jobs = n_jobs
 
@@ -156,11 +183,12 @@ class TfidfFeatures(TextTransformer):
         """
         config = TfidfConfig.from_dict(self.get_params())
         texts = as_texts(texts)
-        learned = [learn_terms(texts, source, config) for source in config.sources()]
+        language = most_common_language(texts) if config.stem == AUTO else FALLBACK
+        learned = [learn_terms(texts, source, config) for source in config.sources(language)]
         blocks, vocabularies, idfs = map(list, zip(*learned, strict=True))
         if not sum(map(len, vocabularies)):
             raise DataError(self._no_terms(texts, config))
-        self._set_learned(config, vocabularies, np.concatenate(idfs))
+        self._set_learned(config, language, vocabularies, np.concatenate(idfs))
         return normalized(side_by_side(blocks))
 
     def transform(self, texts: Iterable[str]) -> sp.csr_array[Any]:
@@ -171,7 +199,7 @@ class TfidfFeatures(TextTransformer):
         CSR (n_instances, n_features), float32, indices sorted
         """
         self._check_fitted()
-        config, sources = self.config_, self.config_.sources()
+        config, sources = self.config_, self.config_.sources(self.language_)
         starts = np.cumsum([0, *map(len, self.vocabularies_)])
         idfs = [self.idf_[i:j] for i, j in pairwise(starts)]
 
@@ -210,16 +238,40 @@ class TfidfFeatures(TextTransformer):
         """Settings, idf, and the terms as readable strings."""
         self._check_fitted()
         names = {("words" if v.joined_words else "characters"): v.names for v in self.vocabularies_}
-        return State("tfidf", self.config_.to_dict(), {"idf": self.idf_}, names)
+        # Threads belong to the machine, not to the features.
+        config = {k: v for k, v in self.config_.to_dict().items() if k != "n_jobs"}
+        if self.config_.stem == AUTO:
+            config["language"] = self.language_
+        return State("tfidf", config, {"idf": self.idf_}, names)
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the settings, and that each term has its weight; terms are checked when read."""
+        config = cls._stored_config(state)
+        kinds = ["words" if source.words else "characters" for source in config.sources()]
+        known = {field.name for field in dataclasses.fields(TfidfConfig)}
+        if config.stem == AUTO:
+            known.add("language")
+            checks.choice(state, "language", DETECTED)
+        optional = ("n_jobs", "stem")
+        checks.names(state, config=known, arrays=("idf",), strings=kinds, optional=optional)
+        n_terms = sum(len(state.strings[kind]) for kind in kinds)
+        # ln((1 + n) / (1 + df)) + 1, of however many texts
+        checks.between(checks.array(state, "idf", "float32", (n_terms,)), "idf", 0, 100)
+
+    @staticmethod
+    def _stored_config(state: State) -> TfidfConfig:
+        settings = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in state.config.items()
+            if key not in ("n_jobs", "language")  # the first, stored by earlier versions
+        }
+        return checks.settings(TfidfConfig, settings, "features")
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Build the fitted features again."""
-        settings = {
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in state.config.items()
-        }
-        config = TfidfConfig.from_dict(settings)
+        config = cls._stored_config(state)
         features = cls(**config.to_dict())
         vocabularies = [
             Vocabulary.from_names(
@@ -227,17 +279,18 @@ class TfidfFeatures(TextTransformer):
             )
             for source in config.sources()
         ]
-        features._set_learned(config, vocabularies, np.array(state.arrays["idf"], np.float32))
+        idf = np.array(state.arrays["idf"], np.float32)
+        features._set_learned(config, state.config.get("language", FALLBACK), vocabularies, idf)
         return features
 
     def _set_learned(
-        self, config: TfidfConfig, vocabularies: list[Vocabulary], idf: FloatArray
+        self, config: TfidfConfig, language: str, vocabularies: list[Vocabulary], idf: FloatArray
     ) -> None:
         n_features = sum(map(len, vocabularies))
         if len(idf) != n_features:
             raise DataError(f"idf must have one value per term ({n_features}), got {len(idf)}")
         # Later changes of the parameters must not change how texts are read.
-        self.config_, self.vocabularies_ = config, vocabularies
+        self.config_, self.language_, self.vocabularies_ = config, language, vocabularies
         self.idf_, self.n_features_ = idf, n_features
 
     def _check_fitted(self) -> None:

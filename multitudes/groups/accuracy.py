@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from multitudes.errors import DataError
+from multitudes.validation import checked_features
+from multitudes.validation.arrays import as_array
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,14 @@ def imputation_accuracy(
     >>> imputation_accuracy(imputed, truth).precision
     0.5
     """
-    assigned = sp.csr_array(getattr(imputation, "Y", imputation), dtype=np.float64)
-    truth = sp.csr_array(Y_known, dtype=np.float64)
+    assigned: Any = checked_features(getattr(imputation, "Y", imputation), name="imputation")
+    truth: Any = checked_features(Y_known, name="Y_known")
+    assigned, truth = assigned.astype(np.float64), truth.astype(np.float64)
     if assigned.shape != truth.shape:
         raise DataError(
             f"imputed and known labels must have one shape, got {assigned.shape} and "
             f"{truth.shape}: rows are the instances, columns the label space"
         )
-    truth.sum_duplicates()
     truth.eliminate_zeros()
     truth.data.fill(1)
     rows = _known_rows(known, truth)
@@ -86,7 +87,9 @@ def imputation_accuracy(
 
 def _known_rows(known: npt.ArrayLike | None, truth: Any) -> npt.NDArray[np.int64]:
     has_labels = np.diff(truth.indptr) > 0
-    mask = has_labels if known is None else np.asarray(known)
+    mask = has_labels if known is None else as_array(known)
+    if mask is None:
+        raise DataError("known must be an array, a bool for each instance")
     if mask.shape != has_labels.shape or mask.dtype != bool:
         raise DataError(
             f"known must be a bool for each of the {len(has_labels):,} instances, got shape "

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from multitudes import progress
 from multitudes.data.dataset_parts import check_groups
@@ -17,7 +16,8 @@ from multitudes.errors import DataError
 from multitudes.kernels.groups.assignment import count_places
 from multitudes.kernels.sparse import transposed
 from multitudes.kernels.threads import ThreadTeam
-from multitudes.types import IntArray, LabelArray, Sparse
+from multitudes.types import IntArray, LabelArray
+from multitudes.validation import checked_sparse
 
 Result = TypeVar("Result")
 
@@ -148,8 +148,8 @@ def checked_candidates(
     n_instances : int, optional
         Rows of X.
     """
-    groups = _checked(groups, "groups", "(n_instances, n_groups)")
-    group_labels = _checked(group_labels, "group_labels", "(n_groups, n_labels)")
+    groups = checked_sparse(groups, name="groups", axes="(n_instances, n_groups)")
+    group_labels = checked_sparse(group_labels, name="group_labels", axes="(n_groups, n_labels)")
     check_groups(groups, group_labels)
     if n_instances is not None and groups.shape[0] != n_instances:
         raise DataError(
@@ -167,31 +167,11 @@ def checked_candidates(
         groups.indptr, groups.indices, groups.data, groups.shape[1], None
     )
     # Counts beyond any group's size say no more than the size does.
+    counts = np.minimum(group_labels.data.astype(np.float64), MOST_COUNTED)
     label_indptr, pair_group, pair_count = transposed(
-        group_labels.indptr, group_labels.indices, np.minimum(group_labels.data, MOST_COUNTED),
-        group_labels.shape[1], np.int32,
+        group_labels.indptr, group_labels.indices, counts, group_labels.shape[1], np.int32,
     )  # fmt: skip
     return Candidates(
         groups.shape[0], group_indptr, members, label_indptr, pair_group, pair_count,
         GroupCounts.of(groups, group_labels),
     )  # fmt: skip
-
-
-def _checked(matrix: Any, name: str, axes: str) -> Sparse:
-    """A CSR of numbers without stored zeros, whose structure is sound."""
-    is_sparse: bool = sp.issparse(matrix)
-    if not is_sparse:
-        raise DataError(f"{name} must be a {axes} scipy sparse array, got {type(matrix).__name__}")
-    if hasattr(matrix, "check_format"):
-        try:
-            matrix.check_format(full_check=True)  # a kernel would read foreign memory
-        except ValueError as error:
-            raise DataError(f"{name} is corrupt: {error}") from error
-    out: Sparse = sp.csr_array(matrix)
-    if out.dtype.kind not in "fiub":
-        raise DataError(f"{name} must hold numbers, got dtype {out.dtype}")
-    if not out.has_canonical_format or (out.data == 0).any():
-        out = out.copy()
-        out.sum_duplicates()
-        out.eliminate_zeros()
-    return out

@@ -10,15 +10,15 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from multitudes import progress
-from multitudes.errors import ConfigError, DataError
+from multitudes.errors import ConfigError, DataError, StoreError
 from multitudes.estimator import Estimator
 from multitudes.groups.candidates import Candidates, checked_candidates
 from multitudes.groups.embeddings import checked_instances, embedder
 from multitudes.groups.imputation import Imputation, Rule, assign, spread
 from multitudes.groups.rounds import Round, Rounds, checked_texts_or_rows, group_folds, take
-from multitudes.store import State, build, state_of
+from multitudes.store import State, build, checks, state_of
 from multitudes.types import Model, Predictions, Sparse
-from multitudes.validation import checked_count
+from multitudes.validation import checked_count, checked_features, checked_sparse
 
 # Rounds end when at most this part of the labels has moved.
 SETTLED = 0.001
@@ -117,8 +117,14 @@ class Eagle(Estimator):
         """
         self._check_settings()
         vectors = self._vectors(X, features)
+        groups = checked_sparse(groups, name="groups", axes="(n_instances, n_groups)")
+        group_labels = checked_sparse(
+            group_labels, name="group_labels", axes="(n_groups, n_labels)"
+        )
         candidates = checked_candidates(groups, group_labels, n_instances=vectors.shape[0])
         checked_texts_or_rows(X, vectors.shape[0])
+        if sp.issparse(X):  # not all sparse forms have rows to take
+            X = checked_features(X)
         imputation, history = self._impute(X, vectors, groups, group_labels, candidates)
         if imputation.Y.nnz == 0:
             raise DataError(
@@ -148,12 +154,23 @@ class Eagle(Estimator):
         )
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check settings and history."""
+        checks.names(state, parts=("model",))
+        checks.parameters(state, cls, without=("model", "n_jobs"), beside=("history",))
+        if not isinstance(state.config["history"], list):
+            raise StoreError("its history must be a list of rounds")
+        for round_ in state.config["history"]:
+            checks.numbers(round_, "history", n=len(Round._fields))
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """Build the fitted model again; `model` is then the fitted one."""
         config = dict(state.config)
         history = [Round(*round_) for round_ in config.pop("history")]
         model: Any = build(state.parts["model"])
         eagle = cls(model, **config)
+        eagle._check_settings()
         eagle._set_learned(model, history)
         return eagle
 

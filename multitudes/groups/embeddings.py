@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.errors import DataError
 from multitudes.groups.candidates import Block, Candidates, checked_candidates
 from multitudes.groups.within_spread import within_spread
 from multitudes.kernels.groups.embeddings import learn_embeddings
@@ -16,7 +15,12 @@ from multitudes.kernels.rows import ShiftedRows, SparseRows
 from multitudes.kernels.sparse import measure_rows
 from multitudes.labels.embeddings import weighted_sums
 from multitudes.types import FloatArray, Sparse
-from multitudes.validation import checked_count, checked_features, checked_number
+from multitudes.validation import (
+    checked_count,
+    checked_features,
+    checked_number,
+    checked_vectors,
+)
 
 AUTO = "auto"
 MOST_STEPS = 20
@@ -155,16 +159,7 @@ def automatic_steps(X: Any, groups: Sparse, candidates: Candidates) -> int:
 def checked_instances(X: Any) -> Any:
     """Return X as float32, CSR or dense as it was; NaN, infinities and odd shapes are refused."""
     is_dense = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
-    if not is_dense:
-        return checked_features(X)
-    dense = np.ascontiguousarray(X, np.float32)
-    if not np.isfinite(dense).all():
-        row, feature = np.argwhere(~np.isfinite(dense))[0]
-        raise DataError(
-            f"X has the value {dense[row, feature]} at row {row}, feature {feature}: replace NaN "
-            "and infinite values before training"
-        )
-    return dense
+    return checked_vectors(X, name="X") if is_dense else checked_features(X)
 
 
 def instance_rows(X: Any, candidates: Candidates, *, contrast: bool) -> ShiftedRows:

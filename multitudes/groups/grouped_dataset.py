@@ -14,6 +14,7 @@ from multitudes.data.groups import merge_labels
 from multitudes.data.groups.folders import GROUPS, INSTANCES, KNOWN, MEMBERS
 from multitudes.errors import DataError
 from multitudes.features import PassThrough, TfidfFeatures
+from multitudes.files.together import together
 from multitudes.types import Sparse
 
 
@@ -111,7 +112,8 @@ def write_grouped(dataset: Dataset, folder: str | Path, *, known: Dataset | None
     suffix = ".npz" if of_features else ".jsonl"
     members = str(folder / MEMBERS) if of_features else None
     options = WriteOptions(group_labels=str(folder / GROUPS), instance_groups=members)
-    write_dataset(dataset, folder / f"{INSTANCES}{suffix}", options=options)
-    if known is not None:
-        labeled = dataclasses.replace(dataset, Y=known.Y)
-        write_dataset(labeled, folder / f"{KNOWN}{suffix}")
+    with together():
+        write_dataset(dataset, folder / f"{INSTANCES}{suffix}", options=options)
+        if known is not None:
+            labeled = dataclasses.replace(dataset, Y=known.Y)
+            write_dataset(labeled, folder / f"{KNOWN}{suffix}")

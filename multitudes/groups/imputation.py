@@ -15,7 +15,7 @@ from multitudes.groups.embeddings import checked_instances, embedder
 from multitudes.kernels.groups.assignment import choose_members, share_out
 from multitudes.kernels.sparse import transposed
 from multitudes.types import FloatArray, IntArray, LabelArray, Sparse
-from multitudes.validation import checked_number
+from multitudes.validation import checked_number, checked_sparse
 
 
 def impute(
@@ -65,6 +65,7 @@ def impute(
         All cores by default. The result is the same for any number.
     """
     X = checked_instances(X)
+    groups = checked_sparse(groups, name="groups", axes="(n_instances, n_groups)")
     candidates = checked_candidates(groups, group_labels, n_instances=X.shape[0])
     rule = Rule(margin, use_counts, soft, temperature)
     learner = embedder(X, groups, candidates, n_steps=n_steps, step=step, contrast=contrast)
@@ -84,8 +85,10 @@ def spread(groups: Sparse, group_labels: Sparse) -> sp.csr_array[Any]:
     CSR (n_instances, n_labels), float32
         1 where an instance is in a group that lists the label.
     """
+    groups = checked_sparse(groups, name="groups", axes="(n_instances, n_groups)")
+    group_labels = checked_sparse(group_labels, name="group_labels", axes="(n_groups, n_labels)")
     checked_candidates(groups, group_labels)
-    Y = sp.csr_array(sp.csr_array(groups) @ sp.csr_array(group_labels))
+    Y = sp.csr_array(groups @ group_labels)
     Y.eliminate_zeros()
     Y.sort_indices()
     return sp.csr_array((np.ones(Y.nnz, np.float32), Y.indices, Y.indptr), shape=Y.shape)
@@ -173,13 +176,13 @@ def _choose(
     counts = np.empty(block.stop - block.start, np.int64)
     n_chosen = choose_members(
         candidates.group_indptr, candidates.members, block.label_indptr(candidates), group,
-        candidates.pair_count[pairs if rule.use_counts else slice(0)], rule.margin, scores,
+        candidates.pair_count[pairs if rule.use_counts else slice(0)], float(rule.margin), scores,
         np.empty(candidates.largest_group, bool), instances, counts, gaps,
     )  # fmt: skip
     if not rule.soft:
         return Choice(instances[:n_chosen].copy(), np.empty(0, np.float32), counts)
     shares = np.empty(block.n_places, np.float32)
-    share_out(candidates.group_indptr, group, rule.temperature, scores, shares)
+    share_out(candidates.group_indptr, group, float(rule.temperature), scores, shares)
     places = candidates.label_places()[block.start : block.stop + 1]
     return Choice(candidates.instances(pairs), shares, np.diff(places))
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from multitudes.data.dataset_parts import check_groups
 from multitudes.errors import DataError
-from multitudes.validation import checked_features, checked_number
+from multitudes.validation import checked_features, checked_number, checked_sparse
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,8 @@ def within_spread(X: Any, groups: Any) -> WithinSpread:
     is 0.
     """
     X = checked_features(X)
-    groups = sp.csr_array(groups, dtype=np.float32)
+    groups = checked_sparse(groups, name="groups", axes="(n_instances, n_groups)")
+    groups = groups.astype(np.float32)
     check_groups(groups, None)
     if X.shape[0] != groups.shape[0]:
         raise DataError(

@@ -20,6 +20,7 @@ from multitudes.interchange.recognition import PECOS_ENSEMBLE
 WORDS, CHARACTERS, CHARACTERS_OF_WORDS = 10, 20, 30
 MOST_VOCABULARIES = 100
 LONGEST_NGRAM = 1000
+LONGEST_NUMBER = 18  # digits, of a count or an id
 
 
 def ranker_folder(folder: Path) -> Path:
@@ -125,7 +126,7 @@ def _read_tokens(path: Path) -> dict[int, str]:
     tokens: dict[int, str] = {}
     for number, line in enumerate(lines[1:], start=2):
         token, tab, word = line.partition("\t")
-        if not tab or not token.isdecimal():
+        if not tab or not token.isdecimal() or len(token) > LONGEST_NUMBER:
             raise StoreError(
                 f"{path}:{number}: expected a number, a tab and a word, got {line[:80]!r}: "
                 f"{COPY_AGAIN}"
@@ -148,4 +149,4 @@ def _lines(path: Path) -> list[str]:
 
 
 def _count(line: str) -> Any:
-    return int(line) if line.isdecimal() else None
+    return int(line) if line.isdecimal() and len(line) <= LONGEST_NUMBER else None

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes.errors import DataError
+from multitudes.errors import DataError, StoreError
 from multitudes.features.text_buffer import TextTransformer, as_texts
 from multitudes.features.weighting import side_by_side
-from multitudes.store import State
+from multitudes.store import State, checks
 from multitudes.types import FloatArray
 
 L1, L2 = "l1", "l2"
@@ -49,6 +49,17 @@ class TermOptions:
     sublinear_tf: bool
     use_idf: bool
     norm: str
+
+    @classmethod
+    def check(cls, stored: State) -> None:
+        """Raise a StoreError unless the settings of a state are such options."""
+        checks.names(stored, config=[field.name for field in fields(cls)])
+        for name in ("characters", "binary", "sublinear_tf", "use_idf"):
+            checks.flag(stored, name)
+        shortest = checks.count(stored, "shortest", at_least=1)
+        checks.count(stored, "longest", at_least=shortest)
+        checks.count(stored, "max_length", at_least=-checks.LARGEST_ID)
+        checks.choice(stored, "norm", (L1, L2))
 
     def terms(self, text: str) -> Iterator[str]:
         """Yield all n-grams of a text; those of words are joined by spaces."""
@@ -174,6 +185,27 @@ class PecosTfidf(TextTransformer):
         arrays = {f"idf_{i}": vocabulary.idf for i, vocabulary in enumerate(self.vocabularies)}
         strings = {f"terms_{i}": v.terms for i, v in enumerate(self.vocabularies)}
         return State("pecos-tfidf", {"norm": self.norm, "options": options}, arrays, strings)
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the options, and that each term has its weight."""
+        stored = state.config.get("options")
+        if not isinstance(stored, list) or not stored:
+            raise StoreError("its options must be a list, one for each vocabulary")
+        numbers = range(len(stored))
+        checks.names(
+            state,
+            config=("norm", "options"),
+            arrays=[f"idf_{i}" for i in numbers],
+            strings=[f"terms_{i}" for i in numbers],
+        )
+        checks.choice(state, "norm", (L1, L2))
+        for i, options in enumerate(stored):
+            TermOptions.check(State("options", options))
+            terms = state.strings[f"terms_{i}"]
+            checks.distinct(terms, f"terms_{i}")
+            idf = checks.array(state, f"idf_{i}", "float32", (len(terms),))
+            checks.finite(idf, f"idf_{i}")
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -19,7 +19,10 @@ def library_of(path: str | PathLike[str]) -> str | None:
     Only names of files are looked at, so a damaged model is recognized too.
     """
     folder = Path(path)
-    if not folder.is_dir():
+    try:
+        if not folder.is_dir():
+            return None
+    except OSError:  # e.g. a name that is too long
         return None
     if (folder / OMIKUJI_SETTINGS).is_file() and any(folder.glob(OMIKUJI_TREES)):
         return "omikuji"

@@ -22,11 +22,13 @@ as a tuple of that length, `WIDE` or `NARROW`: numba compiles it for each. It th
 from __future__ import annotations
 
 import operator
+import platform
+from functools import cache
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
-from numba.core import cgutils, extending
+from numba.core import cgutils, config, extending
 from numba.core.extending import models, overload, register_model
 
 # A kernel calls an intrinsic without the first argument, which its types do not say.
@@ -77,8 +79,52 @@ def _to_float(builder: Any, dtype: Any, value: Any, target: Any) -> Any:
     if dtype == types.float32:
         return value
     if dtype == types.uint16:
-        return builder.fpext(value, target)
+        return _widened(builder, value, target)
     return builder.sitofp(value, target)
+
+
+def _widened(builder: Any, half: Any, target: Any) -> Any:
+    """Return float16 as float32, by bits where the processor has no instruction for it.
+
+    LLVM would call a function of the compiler's library there, which a process need not have: it
+    ends the process instead.
+    """
+    if _widens_floats():
+        return builder.fpext(half, target)
+    vector = isinstance(target, ir.VectorType)
+    count = target.count if vector else 1
+
+    def kind(element: Any) -> Any:
+        return ir.VectorType(element, count) if vector else element
+
+    def constant(number: int) -> Any:
+        return ir.Constant(word, [number] * count if vector else number)
+
+    word = kind(ir.IntType(32))
+    bits = builder.zext(builder.bitcast(half, kind(ir.IntType(16))), word)
+    size = builder.and_(bits, constant(0x7FFF))
+    # The exponent moves to its new place and is then 112 too small: subnormals come out right too.
+    scaled = builder.fmul(
+        builder.bitcast(builder.shl(size, constant(13)), target),
+        builder.bitcast(constant((127 + 112) << 23), target),
+    )
+    finite = builder.bitcast(scaled, word)
+    special = builder.icmp_unsigned(">=", size, constant(0x7C00))  # infinite, or not a number
+    found = builder.select(special, builder.or_(finite, constant(0xFF << 23)), finite)
+    sign = builder.shl(builder.and_(bits, constant(0x8000)), constant(16))
+    return builder.bitcast(builder.or_(found, sign), target)
+
+
+@cache
+def _widens_floats() -> bool:
+    """Whether kernels are compiled for a processor that converts float16 by an instruction."""
+    if platform.machine().lower() in ("aarch64", "arm64"):
+        return True
+    if config.CPU_FEATURES is not None:
+        return "+f16c" in config.CPU_FEATURES.split(",")
+    if config.CPU_NAME not in (None, "host"):  # whatever that one has, this is right for it
+        return False
+    return bool(binding.get_host_cpu_features().get("f16c"))
 
 
 _STORED = {types.float32: ir.FloatType(), types.uint16: ir.HalfType(), types.int8: ir.IntType(8)}

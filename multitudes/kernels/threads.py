@@ -43,17 +43,20 @@ class ThreadTeam:
     """Runs GIL-free calls on `n_threads` threads; a team of one runs them in the caller's thread.
 
     Use it as a context manager. Results come in the order of the items, whoever computed them.
+    Threads start when there is work for two of them, and stay until the team ends.
     """
 
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = resolve_threads(n_threads)
-        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Return ``[function(item) for item in items]``; put the longest items first."""
         items = list(items)
-        if self._pool is None or len(items) < 2:
+        if self.n_threads == 1 or len(items) < 2:
             return [function(item) for item in items]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n_threads)
         return list(self._pool.map(function, items))
 
     def __enter__(self) -> Self:

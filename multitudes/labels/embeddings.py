@@ -13,6 +13,7 @@ from multitudes.errors import ConfigError, DataError
 from multitudes.kernels.clustering.label_sums import sum_rows_by_label
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.types import FloatArray, IntArray, Sparse
+from multitudes.validation import checked_number, checked_truth, checked_vectors
 
 BLOCK = 1 << 20
 """Values of X that one task adds up, about: the same blocks for any number of threads."""
@@ -49,11 +50,9 @@ def pifa(X: Any, Y: Sparse, *, n_jobs: int | None = None) -> Any:
     ----------
     Yu et al., PECOS, JMLR 2022, section 3.1.1.
     """
-    if len(getattr(X, "shape", ())) != 2 or X.shape[0] != Y.shape[0]:
-        raise DataError(
-            "X and Y must have one row per instance: "
-            f"X is {getattr(X, 'shape', type(X).__name__)}, Y is {Y.shape}"
-        )
+    X, Y = checked_vectors(X, name="X"), checked_truth(Y, name="Y")
+    if X.shape[0] != Y.shape[0]:
+        raise DataError(f"X and Y must have one row per instance: X is {X.shape}, Y is {Y.shape}")
     return weighted_sums(X, _normalized_rows(Y).tocsc(), n_jobs=n_jobs)
 
 
@@ -73,11 +72,9 @@ def weighted_sums(X: Any, weights: Sparse, *, n_jobs: int | None = None) -> Any:
     CSR (n_labels, n_features), float32, sorted indices
         A dense float32 array where X is dense.
     """
+    X = checked_vectors(X, name="X")
     is_sparse = sp.issparse(X)
-    if not is_sparse:
-        dense = weights.T @ np.asarray(X, dtype=np.float32)
-        return _normalized_dense(dense)
-    return _sum_sparse(_csr(X), weights, n_jobs)
+    return _sum_sparse(X, weights, n_jobs) if is_sparse else _normalized_dense(weights.T @ X)
 
 
 def pii(Y: Sparse) -> sp.csr_array[Any]:
@@ -91,7 +88,7 @@ def pii(Y: Sparse) -> sp.csr_array[Any]:
     CSR (n_labels, n_instances) float32, sorted indices
         A label without instances has a zero row.
     """
-    return _normalized_rows(sp.csr_array(Y).T)
+    return _normalized_rows(checked_truth(Y, name="Y").T.tocsr())
 
 
 def from_texts(label_texts: Sequence[str], features: Transformer) -> Any:
@@ -105,9 +102,7 @@ def from_texts(label_texts: Sequence[str], features: Transformer) -> Any:
         ``features.transform(texts)`` gives CSR or dense rows; use the one that made X, and the
         result can be compared with, and put beside, `pifa`.
     """
-    rows = features.transform(label_texts)
-    is_sparse = sp.issparse(rows)
-    return _normalized_rows(rows) if is_sparse else _normalized_dense(np.array(rows, np.float32))
+    return _normalized(features.transform(label_texts), "features")
 
 
 def concatenate(blocks: Sequence[Any], *, weights: Sequence[float] | None = None) -> Any:
@@ -132,19 +127,24 @@ def concatenate(blocks: Sequence[Any], *, weights: Sequence[float] | None = None
             f"concatenate needs at least one block and one weight each, got {len(blocks)} blocks "
             f"and {len(weights)} weights"
         )
-    if not all(np.isfinite(weight) and weight >= 0 for weight in weights) or not any(weights):
-        raise ConfigError(f"weights must be finite, >= 0 and not all zero, got {weights}")
-    heights = {int(block.shape[0]) for block in blocks}
+    weights = [checked_number(weight, "weights", at_least=0) for weight in weights]
+    if not any(weights):
+        raise ConfigError("weights must not all be zero")
+    parts = [_normalized(block, f"blocks[{i}]") for i, block in enumerate(blocks)]
+    heights = {int(part.shape[0]) for part in parts}
     if len(heights) > 1:
         raise DataError(f"blocks must have one row per label, got heights {sorted(heights)}")
-    if any(sp.issparse(block) for block in blocks):
-        parts = [_normalized_rows(b) * np.float32(w) for b, w in zip(blocks, weights, strict=True)]
-        return _normalized_rows(sp.hstack(parts, format="csr"))
-    dense = [
-        _normalized_dense(np.array(block, dtype=np.float32)) * np.float32(weight)
-        for block, weight in zip(blocks, weights, strict=True)
-    ]
-    return _normalized_dense(np.hstack(dense))
+    parts = [part * np.float32(weight) for part, weight in zip(parts, weights, strict=True)]
+    if any(sp.issparse(part) for part in parts):
+        return _normalized_rows(sp.hstack([sp.csr_array(p) for p in parts], format="csr"))
+    return _normalized_dense(np.hstack(parts))
+
+
+def _normalized(vectors: Any, name: str) -> Any:
+    """Return a copy of vectors, checked, each of unit length or zero."""
+    vectors = checked_vectors(vectors, name=name)
+    is_sparse = sp.issparse(vectors)
+    return _normalized_rows(vectors) if is_sparse else _normalized_dense(vectors.copy())
 
 
 def _sum_sparse(X: Sparse, by_label: Sparse, n_jobs: int | None) -> sp.csr_array[Any]:
@@ -171,30 +171,16 @@ def _sum_sparse(X: Sparse, by_label: Sparse, n_jobs: int | None) -> sp.csr_array
     with ThreadTeam(n_jobs) as team:
         blocks = team.map(sum_block, range(len(bounds) - 1))
     counts = np.concatenate([[0], *(np.diff(starts) for starts, _, _ in blocks)])
+    if not blocks:
+        return sp.csr_array((n_labels, n_features), dtype=np.float32)
     indices = np.concatenate([part for _, part, _ in blocks]).view(np.int32)
     values = np.concatenate([part for _, _, part in blocks])
     return sp.csr_array((values, indices, np.cumsum(counts)), shape=(n_labels, n_features))
 
 
-def _csr(matrix: Sparse) -> Sparse:
-    """Float32 CSR with 32-bit indices; duplicates and order do not matter to the sums."""
-    matrix = sp.csr_array(matrix)
-    return sp.csr_array(
-        (
-            matrix.data.astype(np.float32, copy=False),
-            np.ascontiguousarray(matrix.indices, dtype=np.int32),
-            matrix.indptr,
-        ),
-        shape=matrix.shape,
-    )
-
-
 def _normalized_rows(matrix: Sparse) -> sp.csr_array[Any]:
     """Float32 CSR with sorted indices and rows of unit length; zero rows stay zero."""
-    matrix = sp.csr_array(matrix, dtype=np.float32)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
+    matrix = matrix.astype(np.float32, copy=False)
     counts = np.diff(matrix.indptr)
     filled, squares = counts > 0, np.zeros(len(counts))
     if matrix.nnz:

@@ -10,11 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.errors import ConfigError, DataError
+from multitudes import memory
+from multitudes.errors import DataError
 from multitudes.labels.hierarchy import levels_of_nested, levels_of_parents
 from multitudes.labels.rendering import rendered_lines
+from multitudes.store import checks
 from multitudes.store.state import State
 from multitudes.types import IntArray, LabelArray, Sparse
+from multitudes.validation import checked_count, checked_index, checked_sparse
+from multitudes.validation.arrays import as_array, is_frozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,19 +60,21 @@ class LabelTree:
     @classmethod
     def flat(cls, n_labels: int) -> Self:
         """Return the tree of one cluster: the root is the only leaf and holds every label."""
+        n_labels = checked_count(n_labels, "n_labels")
+        memory.ask(12 * n_labels, f"a LabelTree of {n_labels:,} labels")
         return cls((np.array([0, n_labels]),), np.arange(n_labels, dtype=np.int32), n_labels)
 
     @classmethod
     def from_leaves(cls, leaves: Sequence[npt.ArrayLike], *, n_labels: int | None = None) -> Self:
         """Return a root over the given leaves, each a sequence of label ids in any order."""
-        contents = [np.sort(np.asarray(leaf, dtype=np.int64).ravel()) for leaf in leaves]
+        contents = [_label_ids(leaf) for leaf in leaves]
         sizes = [len(leaf) for leaf in contents]
         slots = np.concatenate(contents) if contents else np.zeros(0, np.int64)
         if n_labels is None:
             n_labels = int(slots.max(initial=-1)) + 1
-        root = np.array([0, len(leaves)])
+        root = np.array([0, len(contents)])
         offsets = (root, np.concatenate([[0], np.cumsum(sizes)]))
-        return cls(offsets, slots.astype(np.int32), n_labels)
+        return cls(offsets, _frozen(slots, np.int32), n_labels)
 
     @classmethod
     def from_hierarchy(
@@ -113,14 +119,13 @@ class LabelTree:
         assignment : CSR (n_labels, n_leaves)
             Non-zero where a label lives in a leaf; a label may live in several.
         """
+        assignment = checked_sparse(assignment, name="assignment", axes="(n_labels, n_leaves)")
         if assignment.shape != (self.n_labels, self.n_leaves):
             raise DataError(
                 f"assignment must be (n_labels, n_leaves) = ({self.n_labels}, {self.n_leaves}), "
                 f"got {assignment.shape}"
             )
-        by_leaf = sp.csc_array(assignment, copy=True)
-        by_leaf.sum_duplicates()
-        by_leaf.eliminate_zeros()
+        by_leaf = assignment.tocsc()
         offsets = (*self.offsets[:-1], by_leaf.indptr.astype(np.int64))
         return LabelTree(offsets, by_leaf.indices, self.n_labels)
 
@@ -143,11 +148,12 @@ class LabelTree:
 
     def n_clusters(self, level: int) -> int:
         """Clusters of a level; level `depth` counts the slots."""
+        level = checked_index(level, self.depth + 1, "level")
         return self.n_slots if level == self.depth else len(self.offsets[level]) - 1
 
     def parents(self, level: int) -> IntArray:
         """For each child of `level` (a cluster of the next level, or a slot) its parent's id."""
-        counts = np.diff(self.offsets[level])
+        counts = np.diff(self.offsets[checked_index(level, self.depth, "level")])
         return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
 
     def cluster_of_slot(self, level: int) -> IntArray:
@@ -183,6 +189,7 @@ class LabelTree:
 
     def labels_of_leaf(self, leaf: int) -> LabelArray:
         """Return the labels of a leaf, ascending."""
+        leaf = checked_index(leaf, self.n_leaves, "leaf")
         return self.slot_labels[self.offsets[-1][leaf] : self.offsets[-1][leaf + 1]]
 
     def render(
@@ -211,12 +218,13 @@ class LabelTree:
                 f"label_names must have one entry per label ({self.n_labels}), "
                 f"got {len(label_names)}"
             )
-        if max_children < 1 or (max_depth is not None and max_depth < 1):
-            raise ConfigError(
-                "max_children and max_depth must be >= 1, "
-                f"got max_children={max_children} and max_depth={max_depth}"
-            )
-        last_level = self.depth if max_depth is None else min(max_depth, self.depth)
+        if isinstance(label_names, Mapping) or (
+            label_names is not None and not all(isinstance(name, str) for name in label_names)
+        ):
+            raise DataError("label_names must be a sequence of str, one for each label id")
+        max_children = checked_count(max_children, "max_children")
+        depth = self.depth if max_depth is None else checked_count(max_depth, "max_depth")
+        last_level = min(depth, self.depth)
         lines = rendered_lines(
             self.offsets,
             self.slot_labels,
@@ -247,6 +255,7 @@ class LabelTree:
 
     def validate(self, *, max_overlap: int = 1) -> None:
         """Raise a DataError where a label lives in more than `max_overlap` leaves."""
+        max_overlap = checked_count(max_overlap, "max_overlap")
         counts = np.bincount(self.slot_labels, minlength=self.n_labels)
         label = int(np.argmax(counts))
         if counts[label] > max_overlap:
@@ -257,21 +266,26 @@ class LabelTree:
 
     def _check_levels(self) -> None:
         """Each level's offsets rise from 0 to the number of clusters of the next."""
+        if any(level.ndim != 1 or not len(level) for level in self.offsets):
+            raise DataError("offsets must be one-dimensional arrays that begin with 0")
         if not self.offsets or len(self.offsets[0]) != 2:
             raise DataError("a LabelTree starts with one root: offsets[0] must have 2 entries")
         for level, offsets in enumerate(self.offsets):
             is_leaf_level = level == self.depth - 1
             n_children = self.n_slots if is_leaf_level else len(self.offsets[level + 1]) - 1
             smallest = 0 if is_leaf_level else 1
-            if offsets.ndim != 1 or offsets[0] != 0 or offsets[-1] != n_children:
+            if offsets[0] != 0 or offsets[-1] != n_children:
                 raise DataError(
                     f"offsets[{level}] must be one-dimensional and run from 0 to the number of "
                     f"its children ({n_children}), got {_ends(offsets)}"
                 )
-            if np.any(np.diff(offsets) < smallest):
-                cluster = int(np.argmax(np.diff(offsets) < smallest))
+            # Compared, not subtracted: a difference of far apart numbers may overflow.
+            too_few = offsets[1:] < offsets[:-1] if is_leaf_level else offsets[1:] <= offsets[:-1]
+            if np.any(too_few):
+                cluster = int(np.argmax(too_few))
+                n_own = int(offsets[cluster + 1]) - int(offsets[cluster])
                 raise DataError(
-                    f"cluster {cluster} of level {level} has {np.diff(offsets)[cluster]} children, "
+                    f"cluster {cluster} of level {level} has {n_own} children, "
                     f"allowed is {smallest} or more"
                 )
 
@@ -285,11 +299,14 @@ class LabelTree:
                 f"slot_labels must be label ids from 0 to {self.n_labels - 1}, "
                 f"got {slots.min(initial=0)} to {slots.max(initial=0)}"
             )
-        counts = np.bincount(slots, minlength=self.n_labels)
+        # Of labels beyond the number of slots one is missing; they are not counted, since there
+        # may be any number of them.
+        n_counted = min(self.n_labels, len(slots) + 1)
+        counts = np.bincount(np.minimum(slots, n_counted), minlength=n_counted + 1)[:n_counted]
         if np.any(counts == 0):
-            missing = np.flatnonzero(counts == 0)
+            n_missing = self.n_labels - len(np.unique(slots))
             raise DataError(
-                f"{len(missing)} labels are in no leaf, the first is label {missing[0]}: "
+                f"{n_missing} labels are in no leaf, the first is label {np.argmin(counts)}: "
                 "every label must be in at least one"
             )
         leaf = self.parents(self.depth - 1)
@@ -310,6 +327,18 @@ class LabelTree:
         return State("label-tree", config, {**arrays, "slot_labels": self.slot_labels})
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check names and types; the tree checks its own structure."""
+        depth = checks.count(state, "depth", at_least=1, at_most=len(state.arrays))
+        levels = [f"offsets_{level}" for level in range(depth)]
+        checks.names(state, config=("n_labels", "depth"), arrays=(*levels, "slot_labels"))
+        checks.count(state, "n_labels", at_least=1)
+        checks.array(state, "slot_labels", "int32", (None,))
+        for name in levels:
+            checks.array(state, name, "int64", (None,))
+        cls.from_state(state)
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """Return the tree again, checked."""
         depth = int(state.config["depth"])
@@ -317,14 +346,26 @@ class LabelTree:
         return cls(offsets, state.arrays["slot_labels"], int(state.config["n_labels"]))
 
 
+def _label_ids(leaf: npt.ArrayLike) -> IntArray:
+    """Return the label ids of a leaf, ascending; something else is a DataError."""
+    ids = as_array(leaf)
+    if ids is None or (ids.size and ids.dtype.kind not in "iu"):
+        raise DataError(f"a leaf is a sequence of label ids, got {leaf!r:.200}")
+    return np.sort(ids.ravel().astype(np.int64))
+
+
 def _frozen(values: npt.ArrayLike, dtype: type[np.generic]) -> npt.NDArray[Any]:
-    """Return a read-only view in the tree's dtype; the caller's own array stays writable."""
-    given = np.asarray(values)
-    if given.size and not np.issubdtype(given.dtype, np.integer):
-        raise DataError(f"a LabelTree is made of integer ids, got an array of {given.dtype}")
-    view = given.astype(dtype, copy=False).view()
-    view.flags.writeable = False
-    return view
+    """Return a read-only array in the tree's dtype, a copy of what others could still change."""
+    given = as_array(values)
+    if given is None or (given.size and given.dtype.kind not in "iu"):
+        got = type(values).__name__ if given is None else f"an array of {given.dtype}"
+        raise DataError(f"a LabelTree is made of integer ids, got {got}")
+    limits = np.iinfo(np.dtype(dtype))
+    if given.size and not limits.min <= int(given.min()) <= int(given.max()) <= limits.max:
+        raise DataError(f"a LabelTree is made of {np.dtype(dtype)} ids, got {given.max()}")
+    own = given.astype(dtype, copy=not is_frozen(given)).view()
+    own.flags.writeable = False
+    return own
 
 
 def _ends(offsets: IntArray) -> str:

@@ -14,6 +14,7 @@ from multitudes.labels.split_plan import START, STOP, SplitPlan, plan_splits, tr
 from multitudes.labels.tree import LabelTree
 from multitudes.progress import track
 from multitudes.types import IntArray, LabelArray
+from multitudes.validation import checked_vectors
 
 LARGE = 1 << 18
 """Stored values from which a node's own rows are shared out among the threads."""
@@ -113,10 +114,11 @@ def _offsets(arities: tuple[int, ...], leaf_offsets: IntArray) -> tuple[IntArray
 
 def _label_rows(embeddings: Any, min_weight: float, team: ThreadTeam) -> LabelRows:
     """Return the embeddings as kernels want them: checked, float32, unit rows or zero."""
-    if len(getattr(embeddings, "shape", ())) != 2 or embeddings.shape[0] < 1:
+    embeddings = checked_vectors(embeddings, name="label_embeddings")
+    if embeddings.shape[0] < 1:
         raise DataError(
             "label_embeddings must be a (n_labels, n_features) matrix with at least one row, "
-            f"got {getattr(embeddings, 'shape', type(embeddings).__name__)}"
+            f"got {embeddings.shape}"
         )
     is_sparse = sp.issparse(embeddings)
     return SparseRows(embeddings, min_weight, team) if is_sparse else DenseRows(embeddings)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.errors import StoreError
+from multitudes.errors import ConfigError, StoreError
+from multitudes.files import disk
 from multitudes.labels import LabelTree
+from multitudes.linear.level_checks import check_level
 from multitudes.linear.level_weights import LevelWeights
 from multitudes.progress import say
+from multitudes.stopping import shielded
 from multitudes.store import Storable, load, save
+from multitudes.store.folder import writing
 from multitudes.store.manifest import MANIFEST
 
 # Settings that do not change what is learned.
@@ -43,7 +47,17 @@ class Checkpoint:
     def __init__(self, path: str | Path | None, fingerprint: str) -> None:
         self.folder = None if path is None else Path(path) / f"fit-{fingerprint}"
         if self.folder is not None:
-            _used.setdefault(self.folder.parent.resolve(), []).append(self)
+            try:
+                home = self.folder.parent.resolve()
+                if home.exists() and not home.is_dir():
+                    raise ConfigError(f"checkpoint must be a folder, got {str(home)!r}, a file")
+            except (OSError, ValueError) as error:  # too long, or with a null in it
+                raise ConfigError(f"checkpoint must be a folder, got {path!r}: {error}") from error
+            _used.setdefault(home, []).append(self)
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the folder while a fit runs: a second one that wants to use it is refused."""
+        return nullcontext() if self.folder is None else writing(self.folder.parent)
 
     def __bool__(self) -> bool:
         return self.folder is not None
@@ -53,10 +67,16 @@ class Checkpoint:
         found = self.stage("tree")
         return found if isinstance(found, LabelTree) else None
 
-    def level(self, number: int) -> LevelWeights | None:
-        """Return a level of an earlier fit, if it got that far."""
+    def level(self, number: int, tree: LabelTree, n_features: int) -> LevelWeights | None:
+        """Return a level of an earlier fit, if it got that far and the level fits the tree."""
         found = self.stage(f"level-{number}")
-        return found if isinstance(found, LevelWeights) else None
+        if not isinstance(found, LevelWeights):
+            return None
+        try:
+            check_level(found.to_state(), tree.offsets[number], n_features)
+        except StoreError:
+            return None
+        return found
 
     def stage(self, name: str) -> object | None:
         """Return what an earlier fit kept under a name; None if it is missing or damaged."""
@@ -70,14 +90,15 @@ class Checkpoint:
     def keep(self, name: str, stage: Storable) -> None:
         """Write a finished stage."""
         if self.folder is not None:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            disk.make_folder(self.folder)
             save(stage, self.folder / name)
 
     def stages(self) -> list[str]:
         """Return the names of what an earlier fit kept, by the time they were kept."""
         if self.folder is None or not self.folder.is_dir():
             return []
-        kept = [path for path in self.folder.iterdir() if (path / MANIFEST).is_file()]
+        named = [path for path in self.folder.iterdir() if not path.name.startswith(".")]
+        kept = [path for path in named if (path / MANIFEST).is_file()]
         return [path.name for path in sorted(kept, key=lambda path: path.stat().st_mtime_ns)]
 
     def announce(self) -> None:
@@ -90,9 +111,10 @@ class Checkpoint:
         """Remove the stages: the model is stored elsewhere."""
         if self.folder is None or not self.folder.exists():
             return
-        shutil.rmtree(self.folder)
-        if not any(self.folder.parent.iterdir()):
-            self.folder.parent.rmdir()
+        with shielded():  # Ctrl-C would leave half of it
+            disk.remove(self.folder)
+            with suppress(OSError):  # it holds something else
+                disk.current().rmdir(self.folder.parent)
 
 
 def clear_used(path: str | PathLike[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from multitudes.linear.level_checks import check_arrays
 from multitudes.store import State
 from multitudes.types import FloatArray, IntArray
 
@@ -139,6 +140,11 @@ class LevelWeights:
         return State("level-weights", arrays=arrays)
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the arrays against each other; the model around them, against its tree."""
+        check_arrays(state)
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """Build the level again: positions from counts."""
         arrays = state.arrays
@@ -150,7 +156,7 @@ class LevelWeights:
             ends(arrays["row_entries"]),
             child.astype(np.uint16 if child.dtype.itemsize <= 2 else np.uint32),
             np.asarray(arrays["entry_value"]),
-            bias,
+            bias.astype(np.float32, copy=False),
             np.asarray(arrays.get("scale", np.ones(len(bias), np.float32))),
             np.asarray(arrays["seen"]),
         )

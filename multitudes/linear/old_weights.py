@@ -60,7 +60,7 @@ def hold(
     n_local, n_rows = len(features), len(begin)
     used = int(finish[-1]) if n_rows else 0
     moment = np.bincount(local[:used], value[:used] ** 2, minlength=n_local) / max(n_rows, 1)
-    moment = np.append(moment, solver.bias**2)
+    moment = np.append(moment, float(solver.bias) ** 2)
     pull = 2 * solver.cost * SHARE_WITH_A_SAY * start.seen
     firmness = np.sqrt(1 + pull * moment).astype(np.float32)
     value[:used] /= firmness[local[:used]]

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.errors import ConfigError
+from multitudes.config import Search, among, between
+from multitudes.errors import ConfigError, StoreError
 from multitudes.estimator import Estimator
 from multitudes.labels import pifa
 from multitudes.linear.checkpoint import NOT_IN_RESULT, Checkpoint, fingerprint
@@ -19,9 +20,14 @@ from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.update import checked_new_labels, checked_update
 from multitudes.linear.xr_linear import XRLinear
 from multitudes.scores.ensemble import CANDIDATES, average
-from multitudes.store import State
+from multitudes.store import State, checks
 from multitudes.types import Predictions, Sparse
-from multitudes.validation import checked_count, checked_features, checked_labels
+from multitudes.validation import (
+    checked_count,
+    checked_features,
+    checked_labels,
+    checked_vectors,
+)
 
 
 class Parabel(Estimator):
@@ -64,6 +70,13 @@ class Parabel(Estimator):
     """
 
     fitted_attribute = "trees_"
+    search_space: ClassVar[dict[str, Search]] = {
+        "n_trees": among(1, 3, 5),
+        "branching": among(2, 4, 16),
+        "max_leaf_size": among(25, 50, 100, 200, 400),
+        "beam_width": between(5, 50, log=True),
+        "score_function": among("l1-hinge", "l2-hinge", "l3-hinge", "sigmoid"),
+    }
     restricts_labels: ClassVar[bool] = True
 
     def __init__(
@@ -104,16 +117,18 @@ class Parabel(Estimator):
         Y = checked_labels(y, n_instances=X.shape[0])
         if label_embeddings is None:
             label_embeddings = pifa(X, Y, n_jobs=self.n_jobs)
+        label_embeddings = checked_vectors(label_embeddings, name="label_embeddings")
         checkpoint = self._checkpoint(X, Y, label_embeddings)
-        checkpoint.announce()
         trees = self.partitions()
-        for number, tree in enumerate(trees):
-            stage = f"trained-{number}"
-            if not tree.take_over(checkpoint.stage(stage)):
-                tree.checkpoint = checkpoint.folder  # its levels go when the ensemble's stages go
-                tree.fit(X, Y, label_embeddings=label_embeddings)
-                checkpoint.keep(stage, tree)
-                tree.checkpoint = self.checkpoint
+        with checkpoint.held():
+            checkpoint.announce()
+            for number, tree in enumerate(trees):
+                stage = f"trained-{number}"
+                if not tree.take_over(checkpoint.stage(stage)):
+                    tree.checkpoint = checkpoint.folder  # its levels go when the ensemble's do
+                    tree.fit(X, Y, label_embeddings=label_embeddings)
+                    checkpoint.keep(stage, tree)
+                    tree.checkpoint = self.checkpoint
         self._set_learned(trees)
         self.note_feature_names(given)
         return self
@@ -186,6 +201,22 @@ class Parabel(Estimator):
         config = {"n_trees": self.n_trees}
         parts = {f"tree-{i}": tree.to_state() for i, tree in enumerate(self.trees_)}
         return State("parabel", config, parts=parts)
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check that there are trees, over the same labels and features."""
+        checks.names(state, config=("n_trees",), parts=state.parts)
+        checks.count(state, "n_trees", at_least=1)
+        trees = checks.numbered_parts(state, "tree")
+        first = trees[0]
+        for number, tree in enumerate(trees):
+            checks.part(state, f"tree-{number}", "xr-linear")
+            if not scoring(tree.config["score_function"]).exponentiate:
+                raise StoreError("the scores of its trees cannot be averaged")
+            own, other = (one.parts["tree"].config["n_labels"] for one in (tree, first))
+            checks.same(own, other, "the number of labels")
+            own, other = (one.config["n_features"] for one in (tree, first))
+            checks.same(own, other, "the number of features")
 
     @classmethod
     def from_state(cls, state: State) -> Self:

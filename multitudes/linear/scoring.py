@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.errors import ConfigError, DataError
+from multitudes.errors import ConfigError
 from multitudes.kernels.search.beam_search import HINGE, RAW, SIGMOID
 from multitudes.kernels.search.pair_scores import score_children
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
@@ -63,21 +63,6 @@ def scoring(name: str) -> Scoring:
     return rules[name]
 
 
-def checked_pairs(pairs: Any, shape: tuple[int, int]) -> sp.csr_array[Any]:
-    """Return the pattern of pairs, ones with sorted indices, or raise a DataError."""
-    is_sparse: bool = sp.issparse(pairs)
-    if not is_sparse or pairs.shape != shape:
-        got = f"shape {pairs.shape}" if is_sparse else type(pairs).__name__
-        raise DataError(
-            f"pairs must be a sparse matrix (n_instances, n_labels) = {shape} that is stored "
-            f"wherever a score is wanted, got {got}"
-        )
-    pattern: sp.csr_array[Any] = sp.csr_array(pairs, dtype=np.float32, copy=True)
-    pattern.sum_duplicates()
-    pattern.data.fill(1)
-    return pattern
-
-
 def score_tree_pairs(
     tree: LabelTree,
     levels: Sequence[LevelWeights],
@@ -92,7 +77,7 @@ def score_tree_pairs(
     Parameters
     ----------
     X : CSR (n_instances, n_features)
-    pairs : CSR (n_instances, n_labels), of `checked_pairs`
+    pairs : CSR (n_instances, n_labels), of `multitudes.validation.checked_pairs`
     rule : Scoring
 
     Returns

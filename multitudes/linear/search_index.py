@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from multitudes import memory
 from multitudes.errors import ConfigError
 from multitudes.kernels.lanes import LANES
 from multitudes.kernels.search.beam_search import SearchArrays, search_block
 from multitudes.kernels.search.index import fill_chunks, measure_chunks
 from multitudes.kernels.search.overlap_search import MAX, MEAN, SUM, rank_overlapping
-from multitudes.kernels.threads import BufferPool, ThreadBuffers, ThreadTeam, resolve_threads
+from multitudes.kernels.threads import BufferPool, ThreadBuffers, ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights, ends
 from multitudes.linear.scoring import Scoring
-from multitudes.types import FloatArray, LabelArray
+from multitudes.types import FloatArray, LabelArray, blank_lists
 from multitudes.validation import checked_label_ids
 
 # Instances searched together: enough to share each chunk's weights, few enough for the beams to
@@ -64,14 +65,14 @@ class SearchIndex:
         top_k: int,
         beam_width: int,
         scoring: Scoring,
-        n_jobs: int | None = None,
+        team: ThreadTeam | None = None,
         allowed: npt.NDArray[np.int32] | None = None,
         merge: str = "mean",
     ) -> tuple[LabelArray, FloatArray]:
         """Return the best labels (n, top_k) and their scores; -1 and -inf beyond the last.
 
-        `allowed` is a `block_mask` (see `allow`) that leaves labels out; `merge` says how the
-        copies of a label become one.
+        Without a `team` it takes one thread. `allowed` is a `block_mask` (see `allow`) that leaves
+        labels out; `merge` says how the copies of a label become one.
         """
         arrays = self.arrays if allowed is None else self.arrays._replace(block_mask=allowed)
         n = X.shape[0]
@@ -80,8 +81,7 @@ class SearchIndex:
             indptr = indptr.astype(np.int64)
         if indices.dtype != np.int32:
             indices = indices.astype(np.int32)
-        labels = np.empty((n, top_k), np.int32)
-        scores = np.empty((n, top_k), np.float32)
+        labels, scores = blank_lists(n, top_k)
 
         def block(bounds: tuple[int, int]) -> None:
             start, stop = bounds
@@ -102,12 +102,11 @@ class SearchIndex:
             if n:
                 block((0, n))
         else:
-            n_jobs = resolve_threads(n_jobs)
-            size = min(BLOCK, -(-n // n_jobs))
+            team = team or ThreadTeam(1)
+            size = min(BLOCK, -(-n // team.n_threads))
             if self.overlap is not None:
                 size = min(size, self.overlap.block_size(beam_width))
-            with ThreadTeam(n_jobs) as team:
-                team.map(block, [(i, min(n, i + size)) for i in range(0, n, size)])
+            team.map(block, [(i, min(n, i + size)) for i in range(0, n, size)])
         scores = scoring.finish(scores)
         scores[labels < 0] = -np.inf
         return labels, scores
@@ -153,7 +152,8 @@ def build_arrays(tree: LabelTree, levels: Sequence[LevelWeights], n_features: in
     chunk_segment, chunk_entry, chunk_bucket = ends(segments), ends(entries), ends(buckets)
     values = as_bits(stored)
     row_place = np.empty(2 * (len(row_feature) + 1), np.int64)
-    segment_block = np.empty(chunk_segment[-1], np.uint16)
+    block_type = np.uint16 if len(filled) <= 1 << 16 else np.uint32
+    segment_block = np.empty(chunk_segment[-1], block_type)
     segment_value = np.zeros(chunk_segment[-1] * LANES, values.dtype)
     index_child = np.empty(chunk_entry[-1], child_type)
     index_value = np.empty(chunk_entry[-1], values.dtype)
@@ -289,6 +289,7 @@ class OverlapSearch:
         count = (leaf >= 0).sum(axis=1)
         slack = np.float32(np.log(self.most_copies) if merge == "sum" else 0)
         size = max(n, self.block_size(beam_width)) * beam_width * self._stride()
+        memory.ask(4 * size, f"a beam_width of {beam_width:,} leaves", advice="lower beam_width")
         with (
             self._buffers.lend("seen", lambda: np.zeros(self.n_labels, np.bool_)) as seen,
             self._buffers.lend(size, lambda: np.empty(size, np.float32)) as buffer,

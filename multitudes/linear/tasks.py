@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitudes.config import Config, setting
+from multitudes.config import Config, among, between, setting
 from multitudes.kernels.lanes import LANES
 from multitudes.types import FloatArray, IntArray, Sparse
+
+LARGEST = 1e12  # of a setting: its products with weights and values stay finite
 
 
 @dataclass(frozen=True)
@@ -17,19 +19,50 @@ class SolverConfig(Config):
     """How the rankers of one cluster are trained; the defaults are those of XR-Linear."""
 
     loss: str = setting(
-        "squared-hinge", "Loss of a ranker.", choices=("squared-hinge", "hinge", "logistic")
+        "squared-hinge",
+        "Loss of a ranker.",
+        choices=("squared-hinge", "hinge", "logistic"),
+        search=among("squared-hinge", "hinge", "logistic"),
     )
-    cost: float = setting(1.0, "Weight of the loss against the L2 penalty (C).", above=0)
-    positive_weight: float = setting(1.0, "Factor on the cost of positives.", above=0)
-    negative_weight: float = setting(1.0, "Factor on the cost of negatives.", above=0)
-    bias: float = setting(1.0, "Value of the constant feature; 0 for none.", at_least=0)
+    cost: float = setting(
+        1.0,
+        "Weight of the loss against the L2 penalty (C).",
+        above=0,
+        at_most=LARGEST,
+        search=between(0.1, 10.0, log=True),
+    )
+    positive_weight: float = setting(
+        1.0,
+        "Factor on the cost of positives.",
+        above=0,
+        at_most=LARGEST,
+        search=between(0.5, 8.0, log=True),
+    )
+    negative_weight: float = setting(
+        1.0, "Factor on the cost of negatives.", above=0, at_most=LARGEST
+    )
+    bias: float = setting(
+        1.0, "Value of the constant feature; 0 for none.", at_least=0, at_most=LARGEST
+    )
     epsilon: float = setting(
-        0.1, "A ranker is done when its projected gradients span less.", above=0
+        0.1,
+        "A ranker is done when its projected gradients span less.",
+        above=0,
+        at_most=LARGEST,
+        search=between(0.01, 1.0, log=True),
     )
-    max_epochs: int = setting(100, "Passes over a cluster's instances at most.", at_least=1)
-    threshold: float = setting(0.1, "Weights up to this magnitude are dropped.", at_least=0)
+    max_epochs: int = setting(
+        100, "Passes over a cluster's instances at most.", at_least=1, at_most=1_000_000_000
+    )
+    threshold: float = setting(
+        0.1,
+        "Weights up to this magnitude are dropped.",
+        at_least=0,
+        at_most=LARGEST,
+        search=between(0.01, 0.3, log=True),
+    )
     max_nonzeros: int | None = setting(
-        None, "Weights kept per label at most, the largest.", at_least=1
+        None, "Weights kept per label at most, the largest.", at_least=1, at_most=1_000_000_000
     )
 
 

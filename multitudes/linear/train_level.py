@@ -184,4 +184,4 @@ def train_levels(
 
 def seed_of(random_state: int, cluster: int) -> int:
     """Return a seed for each cluster, far from those of its neighbors."""
-    return random_state * 0x9E3779B97F4A7C15 + cluster * 0xD1342543DE82EF95
+    return int(random_state) * 0x9E3779B97F4A7C15 + cluster * 0xD1342543DE82EF95

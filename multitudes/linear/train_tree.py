@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from multitudes.errors import ResourceError
+from multitudes import memory
 from multitudes.kernels.lanes import LANES, NARROW, WIDE
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
@@ -70,11 +68,14 @@ def train_tree(
     levels = list(above)
     n_levels = tree.depth if n_levels is None else n_levels
 
+    def match() -> Pattern:
+        return _matched(task, tree, levels, X, team)
+
     def job(level: int) -> LevelJob:
         return LevelJob(
             training,
             carried[level],
-            _members(task, tree, level, levels, X, carried, extra).transposed(),
+            _members(task, level, carried, extra, match).transposed(),
             tree.offsets[level],
             solver=task.solver,
             label_weight=_child_weight(task, tree, level),
@@ -91,7 +92,7 @@ def train_tree(
             for level, weights in enumerate(trained, start=len(levels))
         ]
     for level in range(len(levels), n_levels):
-        finished = checkpoint.level(level)
+        finished = checkpoint.level(level, tree, task.X.shape[1])
         if finished is None:
             name = f"training level {level + 1} of {tree.depth}"
             (weights,) = train_levels([job(level)], team, description=name)
@@ -103,30 +104,31 @@ def train_tree(
 
 def _members(
     task: TreeTask,
-    tree: LabelTree,
     level: int,
-    levels: list[LevelWeights],
-    X: Sparse,
     carried: list[Pattern],
     extra: list[Pattern] | None,
+    match: Callable[[], Pattern],
 ) -> Pattern:
     """Return which clusters of a level learn from each instance, (n_instances, n_clusters)."""
     if level == 0:
-        return everywhere(X.shape[0])
+        return everywhere(carried[0].n_rows)
     members = carried[level - 1]
     if task.negatives != "sibling":
-        matched = _matched(task, tree, levels, X)
+        matched = match()
         members = matched if task.negatives == "matched" else members.union(matched)
     if extra is not None:
         members = members.union(extra[level - 1])
     return members
 
 
-def _matched(task: TreeTask, tree: LabelTree, levels: list[LevelWeights], X: Sparse) -> Pattern:
+def _matched(
+    task: TreeTask, tree: LabelTree, levels: list[LevelWeights], X: Sparse, team: ThreadTeam
+) -> Pattern:
     """Return the clusters that the levels trained so far lead each instance to."""
     index = SearchIndex(tree, levels, X.shape[1])
     width = min(task.beam_width, tree.n_clusters(len(levels)))
-    found, _ = index.search(X, top_k=width, beam_width=width, scoring=scoring(task.score_function))
+    rule = scoring(task.score_function)
+    found, _ = index.search(X, top_k=width, beam_width=width, scoring=rule, team=team)
     found.sort(axis=1)
     present = found >= 0
     return Pattern(ends(present.sum(axis=1)), found[present], tree.n_clusters(len(levels)))
@@ -173,7 +175,6 @@ def _child_weight(task: TreeTask, tree: LabelTree, level: int) -> FloatArray | N
 # debian-deps, eurlex-titles and yso-finna-en, rounded up.
 WEIGHTS_PER_VALUE = 1.0
 BYTES_PER_WEIGHT = 14
-GIB = 1 << 30
 
 
 def estimate_bytes(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: int) -> int:
@@ -189,26 +190,11 @@ def estimate_bytes(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: i
     return int(patterns + n_jobs * per_thread + model)
 
 
-def available_bytes() -> int | None:
-    """Return the memory this process can still get; None if the system does not say."""
-    limits = []
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                limits.append(int(line.split()[1]) * 1024)
-    elif hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return min(limits) if limits else None
-
-
 def check_memory(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: int) -> None:
     """Raise a ResourceError if training would not fit into memory."""
-    available = available_bytes()
-    needed = estimate_bytes(X, tree, carried, n_jobs)
-    if available is not None and needed > available:
-        raise ResourceError(
-            f"training needs about {needed / GIB:.1f} GiB beyond the data, and "
-            f"{available / GIB:.1f} GiB are free: use fewer threads (now {n_jobs}), fewer "
-            "features (max_features, min_df), or a larger solver threshold with max_nonzeros"
-        )
+    memory.ask(
+        estimate_bytes(X, tree, carried, n_jobs),
+        "training, beyond the data,",
+        advice=f"use fewer threads (now {n_jobs}), fewer features (max_features, min_df), or a "
+        "larger solver threshold with max_nonzeros",
+    )

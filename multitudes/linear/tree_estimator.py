@@ -9,15 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes import progress
+from multitudes import memory, progress
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.estimator import Estimator
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.checkpoint import NOT_IN_RESULT, Checkpoint, fingerprint
 from multitudes.linear.explanation import Explanation, explain
+from multitudes.linear.level_checks import check_level
 from multitudes.linear.level_weights import WEIGHT_TYPES, LevelWeights
-from multitudes.linear.scoring import checked_pairs, score_tree_pairs, scoring
+from multitudes.linear.scoring import score_tree_pairs, scoring
 from multitudes.linear.search_index import SearchIndex, checked_merge
 from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.train_tree import NEGATIVES, TreeTask, train_tree
@@ -25,11 +26,12 @@ from multitudes.linear.update import (
     add_labels,
     checked_new_labels,
     checked_update,
+    checked_with_new,
     nearest_leaves,
     refit_clusters,
     remove_labels,
 )
-from multitudes.store import State
+from multitudes.store import State, checks
 from multitudes.types import Predictions, Sparse
 from multitudes.validation import (
     checked_count,
@@ -37,7 +39,10 @@ from multitudes.validation import (
     checked_hard_negatives,
     checked_label,
     checked_labels,
+    checked_pairs,
     checked_removal,
+    checked_sparse,
+    checked_vectors,
     checked_weights,
 )
 
@@ -103,11 +108,13 @@ class TreeEstimator(Estimator):
             What the tree is built from; PIFA of X and Y by default.
         """
         task = self._task(X, y, sample_weight, label_weight, hard_negatives)
+        if label_embeddings is not None:
+            label_embeddings = checked_vectors(label_embeddings, name="label_embeddings")
         checkpoint = self._checkpoint(task, label_embeddings)
-        with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
+        with progress.shown(self.verbose), checkpoint.held(), ThreadTeam(self.n_jobs) as team:
             checkpoint.announce()
             tree = checkpoint.tree()
-            if tree is None:
+            if tree is None or tree.n_labels != task.Y.shape[1]:
                 tree = self._make_tree(task.X, task.Y, label_embeddings)
                 checkpoint.keep("tree", tree)
             levels = train_tree(task, tree, team, checkpoint)
@@ -130,10 +137,17 @@ class TreeEstimator(Estimator):
         The levels above stay as they are.
         """
         self.check_fitted(matcher_only=True)
+        if not isinstance(tree, LabelTree):
+            raise ConfigError(f"tree must be a LabelTree, got {type(tree).__name__}")
         same = all(map(np.array_equal, tree.offsets[:-1], self.tree_.offsets[:-1]))
         if tree.depth != self.tree_.depth or not same:
             raise ConfigError("the tree differs from the fitted one above its leaves: use fit")
         task = self._task(X, y)
+        if tree.n_labels != task.Y.shape[1] or self.n_features_in_ != task.X.shape[1]:
+            raise DataError(
+                f"the tree holds {tree.n_labels:,} labels over {self.n_features_in_:,} features, "
+                f"X and y have {task.Y.shape[1]:,} and {task.X.shape[1]:,}"
+            )
         above = self.levels_[: tree.depth - 1]
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             levels = train_tree(task, tree, team, Checkpoint(None, ""), above=above)
@@ -144,16 +158,17 @@ class TreeEstimator(Estimator):
         """Return the leaves that the levels above lead each instance to, best first."""
         self.check_fitted(matcher_only=True)
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
-        X = self.known_features(X)
-        n_leaves = self.tree_.n_leaves
-        if self.tree_.depth == 1:
-            ones = np.ones((X.shape[0], 1), np.float32)
-            return Predictions(np.zeros(ones.shape, np.int32), ones, 1)
-        index = SearchIndex(self.tree_, self.levels_[: self.tree_.depth - 1], self.n_features_in_)
-        width = min(width, n_leaves)
+        width = min(width, self.tree_.n_leaves)
         rule = scoring(self.score_function)
-        found = index.search(X, top_k=width, beam_width=width, scoring=rule, n_jobs=self.n_jobs)
-        return Predictions(*found, n_leaves)
+        with ThreadTeam(self.n_jobs) as team:
+            X = self.known_features(X, team=team)
+            if self.tree_.depth == 1:
+                ones = np.ones((X.shape[0], 1), np.float32)
+                return Predictions(np.zeros(ones.shape, np.int32), ones, 1)
+            above = self.levels_[: self.tree_.depth - 1]
+            index = SearchIndex(self.tree_, above, self.n_features_in_)
+            found = index.search(X, top_k=width, beam_width=width, scoring=rule, team=team)
+        return Predictions(*found, self.tree_.n_leaves)
 
     def predict(
         self,
@@ -187,20 +202,21 @@ class TreeEstimator(Estimator):
         self.check_fitted()
         top_k = checked_count(top_k, "top_k")
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
-        X = self.known_features(X)
-        index, allowed = self._index, None
-        if labels is not None:
-            allowed = index.allow(labels)
-            width = max(width, min(index.n_leaves_of(labels), EXACT_LEAVES))
-        found, scores = index.search(
-            X,
-            top_k=min(top_k, self.n_labels_),
-            beam_width=min(width, self.tree_.n_leaves),
-            scoring=scoring(self.score_function),
-            n_jobs=self.n_jobs,
-            allowed=allowed,
-            merge=checked_merge(merge),
-        )
+        with ThreadTeam(self.n_jobs) as team:
+            X = self.known_features(X, team=team)
+            index, allowed = self._index, None
+            if labels is not None:
+                allowed = index.allow(labels)
+                width = max(width, min(index.n_leaves_of(labels), EXACT_LEAVES))
+            found, scores = index.search(
+                X,
+                top_k=min(top_k, self.n_labels_),
+                beam_width=min(width, self.tree_.n_leaves),
+                scoring=scoring(self.score_function),
+                team=team,
+                allowed=allowed,
+                merge=checked_merge(merge),
+            )
         return Predictions(found, scores, self.n_labels_).above(threshold)
 
     def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
@@ -242,7 +258,9 @@ class TreeEstimator(Estimator):
         return self.fit_further(X, Y)
 
     def fit_further(self, X: Sparse, Y: Sparse, *, solver: SolverConfig | None = None) -> Self:
-        """Do what `partial_fit` does, of checked data, with another solver if one is given."""
+        """Do what `partial_fit` does, without warnings, with another solver if one is given."""
+        X = self.known_features(X)
+        Y = checked_labels(Y, n_instances=X.shape[0], n_labels=self.n_labels_)
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             levels = refit_clusters(
                 self.tree_, self.levels_, X, Y,
@@ -272,7 +290,12 @@ class TreeEstimator(Estimator):
         return self.fit_new_labels(X, Y, self.leaves_for(X, Y, label_features))
 
     def leaves_for(self, X: Sparse, Y: Sparse, label_features: Sparse | None) -> Sparse:
-        """Return where `add_labels` puts new labels, a CSR (n_new, n_leaves); of checked data."""
+        """Return where `add_labels` puts new labels, a CSR (n_new, n_leaves)."""
+        X, Y = checked_with_new(self, X, Y)
+        if label_features is not None:
+            label_features = self.known_features(label_features, name="label_features")
+            if label_features.shape[0] != Y.shape[1] - self.n_labels_:
+                raise DataError("label_features must have a row for each new label")
         rule = scoring(self.score_function)
         with ThreadTeam(self.n_jobs) as team:
             return nearest_leaves(
@@ -282,10 +305,15 @@ class TreeEstimator(Estimator):
     def fit_new_labels(
         self, X: Sparse, Y: Sparse, leaves: Sparse, *, solver: SolverConfig | None = None
     ) -> Self:
-        """Add labels to given leaves, of checked data, with another solver if one is given.
+        """Add labels to given leaves, with another solver if one is given.
 
         `leaves` is a CSR (n_new, n_leaves), non-zero where a new label goes, one leaf or several.
         """
+        X, Y = checked_with_new(self, X, Y)
+        leaves = checked_sparse(leaves, name="leaves", axes="(n_new, n_leaves)")
+        shape = (Y.shape[1] - self.n_labels_, self.tree_.n_leaves)
+        if leaves.shape != shape:
+            raise DataError(f"leaves must be (n_new, n_leaves) = {shape}, got {leaves.shape}")
         with progress.shown(self.verbose), ThreadTeam(self.n_jobs) as team:
             tree, levels = add_labels(
                 self.tree_, self.levels_, X, Y, leaves,
@@ -321,6 +349,22 @@ class TreeEstimator(Estimator):
             {**config, "n_features": self.n_features_in_},
             parts={"tree": self.tree_.to_state(), **parts},
         )
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the settings, and each level against the tree and the number of features."""
+        tree = checks.part(state, "tree", "label-tree")
+        levels = [f"level-{i}" for i in range(tree.config["depth"])]
+        checks.names(state, parts=("tree", *levels))
+        settings = checks.parameters(state, cls, without=_NOT_SAVED, beside=("n_features",))
+        n_features = checks.count(state, "n_features")
+        memory.ask(4 * n_features, f"a map of {n_features:,} features")
+        solver = checks.settings(SolverConfig, settings.get("solver"), "solver")
+        cls(**settings | {"solver": solver})._check_settings()
+        for number, name in enumerate(levels):
+            level = checks.part(state, name, "level-weights")
+            with checks.as_part(name):
+                check_level(level, tree.arrays[f"offsets_{number}"], n_features)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -379,7 +423,8 @@ class TreeEstimator(Estimator):
     ) -> TreeTask:
         """Check everything, and put it together for `train_tree`."""
         self._check_settings()
-        X = checked_features(X)
+        with ThreadTeam(self.n_jobs) as team:
+            X = checked_features(X, team=team)
         Y = checked_labels(y, n_instances=X.shape[0])
         return TreeTask(
             X,

@@ -22,7 +22,7 @@ from multitudes.linear.search_index import SearchIndex
 from multitudes.linear.tasks import SolverConfig, TrainingSet
 from multitudes.linear.train_level import LevelJob, run_jobs
 from multitudes.types import IntArray, Sparse
-from multitudes.validation import checked_labels
+from multitudes.validation import checked_labels, label_matrix
 
 # Instances without a new label that a leaf's new labels are told apart from: popular leaves hold
 # tens of thousands, and a sample teaches nearly as much.
@@ -41,15 +41,11 @@ def checked_new_labels(
     model: Estimator, X: Any, y: Any, label_features: Any
 ) -> tuple[Sparse, Sparse, Sparse | None]:
     """Return instances of new labels and the features of these labels' texts, checked."""
-    X = model.known_features(X)
-    Y = checked_labels(y, n_instances=X.shape[0])
+    X, Y = checked_with_new(model, X, y)
+    if not Y.nnz:
+        raise DataError("no instance has a label: at least one needs one")
     n_known = model.n_labels_
     n_new = Y.shape[1] - n_known
-    if n_new < 1:
-        raise DataError(
-            f"y has {Y.shape[1]:,} labels, of which the model already has {n_known:,}: "
-            "the new labels are the columns beyond"
-        )
     if label_features is not None:
         label_features = model.known_features(label_features, name="label_features")
         if label_features.shape[0] != n_new:
@@ -59,6 +55,18 @@ def checked_new_labels(
             )
     warn_of_empty_rows(X)
     return X, _without_unknown(X, Y, n_known), label_features
+
+
+def checked_with_new(model: Estimator, X: Any, y: Any) -> tuple[Sparse, Sparse]:
+    """Return instances of known and of new labels; new are the columns beyond those known."""
+    X = model.known_features(X)
+    Y = label_matrix(y, n_instances=X.shape[0])
+    if Y.shape[1] <= model.n_labels_:
+        raise DataError(
+            f"y has {Y.shape[1]:,} labels, of which the model already has {model.n_labels_:,}: "
+            "the new labels are the columns beyond"
+        )
+    return X, Y
 
 
 def _without_unknown(X: Sparse, Y: Sparse, n_known: int) -> Sparse:
@@ -219,9 +227,7 @@ def nearest_leaves(
     index = SearchIndex(tree, levels[:-1], X.shape[1])
 
     def led_to(rows: Sparse) -> sp.csr_array[Any]:
-        found, _ = index.search(
-            rows, top_k=1, beam_width=10, scoring=scoring, n_jobs=team.n_threads
-        )
+        found, _ = index.search(rows, top_k=1, beam_width=10, scoring=scoring, team=team)
         return one_each(found[:, 0], tree.n_leaves)
 
     votes = sp.csr_array((n_new, tree.n_leaves), dtype=np.float32)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from multitudes.config import Search, among, between
 from multitudes.errors import ConfigError, DataError
 from multitudes.labels import LabelTree, build_tree, pifa
 from multitudes.linear.tasks import SolverConfig
@@ -64,6 +65,13 @@ class XRLinear(TreeEstimator):
     """
 
     kind = "xr-linear"
+    search_space: ClassVar[dict[str, Search]] = {
+        "branching": among(4, 8, 16, 32, 64),
+        "max_leaf_size": among(25, 50, 100, 200, 400),
+        "beam_width": between(5, 50, log=True),
+        "score_function": among("l1-hinge", "l2-hinge", "l3-hinge", "sigmoid"),
+        "negatives": among("sibling", "matched", "both"),
+    }
 
     def __init__(
         self,

@@ -177,6 +177,7 @@ def _propensity_scored(
 
 def _ideal_dcg(matches: Matches, k: int) -> Values:
     """DCG of a ranking whose first min(k, |y|) labels are all true, (n_instances,)."""
+    k = min(k, int(matches.n_true.max(initial=0)))  # further places hold no true label
     reachable = np.concatenate([[0.0], np.cumsum(discounts(np.arange(k)))])
     return reachable[np.minimum(matches.n_true, k)]
 

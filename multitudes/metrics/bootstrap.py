@@ -23,7 +23,9 @@ NUMBERS_IN_MEMORY = 16_000_000  # counts held at once, 8 bytes each
 class Resampling(Config):
     """How confidence intervals and tests draw their samples."""
 
-    n_resamples: int = setting(1000, "Samples drawn; more make the ends steadier.", at_least=1)
+    n_resamples: int = setting(
+        1000, "Samples drawn; more make the ends steadier.", at_least=1, at_most=1_000_000
+    )
     confidence: float = setting(
         0.95, "Share of the samples that lie inside the interval.", above=0, at_most=1
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from multitudes import memory
 from multitudes.errors import ConfigError, DataError
 from multitudes.metrics.inputs import (
     PredictionsLike,
@@ -17,6 +19,8 @@ from multitudes.metrics.inputs import (
 )
 from multitudes.metrics.matches import Matches, match
 from multitudes.metrics.terms import Term
+from multitudes.validation import checked_count
+from multitudes.validation.arrays import as_array
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,12 @@ class FrequencyBins:
     bin_of_label: npt.NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        bins = self.bin_of_label
-        if bins.ndim != 1 or (len(bins) and not 0 <= bins.min() <= bins.max() < len(self.names)):
+        bins = np.asarray(self.bin_of_label)
+        if (
+            bins.dtype.kind not in "iu"
+            or bins.ndim != 1
+            or (len(bins) and not 0 <= bins.min() <= bins.max() < len(self.names))
+        ):
             raise DataError(
                 f"bin_of_label must hold one bin number in 0..{len(self.names) - 1} per label"
             )
@@ -64,13 +72,15 @@ def frequency_bins(
     Y = truth_matrix(Y_train, n_labels=label_space([], Y_train))
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     if min_counts is not None:
-        if not min_counts or list(min_counts) != sorted(set(min_counts), reverse=True):
-            raise ConfigError(f"min_counts must fall, e.g. (100, 10), got {min_counts!r}")
-        return FrequencyBins(
-            _names(len(min_counts) + 1), (counts[:, None] < np.array(min_counts)).sum(axis=1)
-        )
-    if n_bins < 1:
-        raise ConfigError(f"n_bins must be at least 1, got {n_bins}")
+        given = as_array(list(min_counts) if isinstance(min_counts, Iterable) else min_counts)
+        whole = given is not None and given.ndim == 1 and given.dtype.kind in "iu"
+        if given is None or not whole or not len(given) or (np.diff(given) >= 0).any():
+            raise ConfigError(
+                f"min_counts must be whole numbers that fall, e.g. (100, 10), got {min_counts!r}"
+            )
+        return FrequencyBins(_names(len(given) + 1), (counts[:, None] < given).sum(axis=1))
+    n_bins = checked_count(n_bins, "n_bins")
+    memory.ask(100 * n_bins, f"{n_bins:,} bins")
     order = np.argsort(-counts, kind="stable")
     # A label goes to the bin its middle pair falls into.
     position = (np.cumsum(counts[order]) - counts[order] / 2) / max(int(counts.sum()), 1)

@@ -13,12 +13,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from multitudes import memory
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import NO_LABEL, LabelArray, Predictions, Sparse
+from multitudes.validation import checked_predictions, checked_truth
+from multitudes.validation.matrices import dense_rows
+from multitudes.validation.sparse import MOST_COLUMNS, own_csr
 
 # Predictions | CSR | Sequence[Sequence[int | str | tuple[int | str, float]]], and
 # CSR | Sequence[Sequence[int | str]]:
 # `Sparse` is Any, so a union with it would say no more to a type checker.
+BYTES_PER_LABEL = 32  # that counting takes, about
 PredictionsLike: TypeAlias = Any
 TruthLike: TypeAlias = Any
 
@@ -31,16 +36,21 @@ def is_sparse(value: Any) -> bool:
 def is_matrix(value: Any) -> bool:
     """Return whether a value is sparse, or a dense array (n_instances, n_labels) of numbers."""
     is_dense = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "fiub"
-    return is_dense or is_sparse(value)
+    return is_dense or (is_sparse(value) and len(value.shape) == 2)
+
+
+MAX_K = (1 << 31) - 1  # as many labels as there can be
 
 
 def check_ks(ks: Iterable[int]) -> tuple[int, ...]:
     """Return the cut-offs as a rising tuple without repeats, or a ConfigError."""
+    if not isinstance(ks, Iterable):
+        raise ConfigError(f"ks must be one or more whole numbers, e.g. (1, 3, 5), got {ks!r}")
     ks = tuple(ks)
     if not ks or any(isinstance(k, bool) or not isinstance(k, (int, np.integer)) for k in ks):
         raise ConfigError(f"ks must be one or more whole numbers, e.g. (1, 3, 5), got {ks!r}")
-    if min(ks) < 1:
-        raise ConfigError(f"every k must be at least 1, got {min(ks)} in ks={ks!r}")
+    if min(ks) < 1 or max(ks) > MAX_K:
+        raise ConfigError(f"every k must be from 1 to {MAX_K:,}, got ks={ks!r}")
     return tuple(sorted({int(k) for k in ks}))
 
 
@@ -62,12 +72,24 @@ def label_space(predictions: PredictionsLike, truth: TruthLike, weights: Any = N
         listed = ", ".join(f"{name}: {size}" for name, size in sizes.items())
         raise DataError(f"the label spaces differ ({listed}): all must have the same n_labels")
     if sizes:
-        return next(iter(sizes.values()))
+        return _checked_size(next(iter(sizes.values())))
     largest = -1
     for name, rows in (("predictions", predictions), ("truth", truth)):
         for i, row in enumerate(label_rows(rows, name)):
             largest = max([largest, *_read_row(row, name, i)[0]])
-    return largest + 1
+    return _checked_size(largest + 1)
+
+
+def _checked_size(n_labels: int) -> int:
+    """Return the size of a label space that there is memory to count in."""
+    if n_labels > MOST_COLUMNS:
+        raise DataError(f"label id {n_labels - 1:,} is too large: {MOST_COLUMNS - 1:,} is the most")
+    memory.ask(
+        BYTES_PER_LABEL * n_labels,
+        f"a label space of {n_labels:,} labels",
+        advice="number the labels that occur, from 0 on",
+    )
+    return n_labels
 
 
 def ranked_labels(predictions: PredictionsLike, *, top_k: int, n_labels: int) -> LabelArray:
@@ -79,7 +101,7 @@ def ranked_labels(predictions: PredictionsLike, *, top_k: int, n_labels: int) ->
         -1 where an instance has fewer labels; `width` is at most `top_k`.
     """
     if isinstance(predictions, Predictions):
-        labels = np.ascontiguousarray(predictions.labels[:, :top_k], dtype=np.int32)
+        labels = checked_predictions(predictions.top(top_k)).labels
     elif is_matrix(predictions):
         labels = _best_of_csr(predictions, top_k)
     else:
@@ -96,14 +118,7 @@ def ranked_labels(predictions: PredictionsLike, *, top_k: int, n_labels: int) ->
 def truth_matrix(truth: TruthLike, *, n_labels: int) -> sp.csr_array[Any]:
     """Return the true labels as CSR (n_instances, n_labels): sorted, each once, no stored zeros."""
     if is_matrix(truth):
-        matrix: sp.csr_array[Any] = sp.csr_array(truth)
-        if matrix.nnz and not 0 <= matrix.indices.min() <= matrix.indices.max() < n_labels:
-            raise DataError(f"truth: a column index lies outside 0..{n_labels - 1}")
-        if matrix.has_canonical_format and np.all(matrix.data):
-            return matrix
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
+        matrix: sp.csr_array[Any] = checked_truth(truth, name="truth")
         return matrix
     return list_matrix(truth, n_labels=n_labels, name="truth")
 
@@ -147,7 +162,8 @@ def _best_of_csr(scores: Sparse, top_k: int) -> LabelArray:
     """Return the best stored entries of each row; a stored 0 is a prediction of score 0."""
     from multitudes.kernels.metrics import best_in_rows  # loads numba: not before it is needed
 
-    matrix = sp.csr_array(scores)
+    given = scores if is_sparse(scores) else dense_rows(scores, "predictions")
+    matrix = own_csr(given, "predictions")
     data = matrix.data if matrix.dtype == np.float32 else matrix.data.astype(np.float64)
     if np.isnan(data).any():
         row = int(np.searchsorted(matrix.indptr, np.argmax(np.isnan(data)), "right")) - 1

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from multitudes.errors import ConfigError, DataError, suggestion
 from multitudes.metrics.inputs import TruthLike, label_space, truth_matrix
+from multitudes.validation import checked_number
+from multitudes.validation.arrays import REAL, as_array
 
 # (a, b) by data set, as published with the public benchmarks; "default" for all others.
 PROPENSITY_PRESETS: dict[str, tuple[float, float]] = {
@@ -26,12 +28,15 @@ PROPENSITY_PRESETS: dict[str, tuple[float, float]] = {
 """The constants (a, b) of propensity for public data sets, by name."""
 
 
+MAX_CONSTANT = 100.0  # those of data sets are around 1; powers of larger ones are no numbers
+
+
 def propensity_preset(name: str) -> tuple[float, float]:
     """Return the constants (a, b) of a known data set, whatever the case of its name."""
     try:
-        return PROPENSITY_PRESETS[name.lower()]
+        return PROPENSITY_PRESETS[str(name).lower()]
     except KeyError:
-        known = suggestion(name.lower(), PROPENSITY_PRESETS)
+        known = suggestion(str(name).lower(), PROPENSITY_PRESETS)
         raise ConfigError(f"no propensity preset {name!r}: {known}") from None
 
 
@@ -56,8 +61,8 @@ def inverse_propensity(
     float64 array (n_labels,)
         At least 1, largest for labels never seen in training.
     """
-    if not (a > 0 and b > 0 and np.isfinite(a) and np.isfinite(b)):
-        raise ConfigError(f"a and b must be above 0, got a={a!r}, b={b!r}")
+    a = checked_number(a, "a", above=0, at_most=MAX_CONSTANT)
+    b = checked_number(b, "b", above=0, at_most=MAX_CONSTANT)
     Y = truth_matrix(Y_train, n_labels=label_space([], Y_train))
     n_instances = Y.shape[0]
     if n_instances < 3:
@@ -72,7 +77,10 @@ def inverse_propensity(
 
 def check_weights(weights: Any) -> npt.NDArray[np.float64]:
     """Inverse propensities as a float64 vector, or a DataError."""
-    checked = np.asarray(weights, np.float64)
+    given = as_array(weights)
+    if given is None or given.dtype.kind not in REAL:
+        raise DataError("inverse_propensity must be one number per label")
+    checked = given.astype(np.float64)
     if checked.ndim != 1:
         raise DataError(
             f"inverse_propensity must be one number per label, got an array of shape "

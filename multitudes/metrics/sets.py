@@ -26,6 +26,7 @@ from multitudes.metrics.matches import Values, find_matches
 from multitudes.metrics.names import by_id
 from multitudes.metrics.terms import Term, ratio, total
 from multitudes.types import Predictions, Sparse
+from multitudes.validation import checked_number
 
 Average = Literal["micro", "macro", "weighted", "example"]
 
@@ -83,6 +84,7 @@ def set_scores(
     """
     if average not in get_args(Average):
         raise ConfigError(f"average must be one of {list(get_args(Average))}, got {average!r}")
+    zero_division = checked_number(zero_division, "zero_division")
     matches = match_sets(predictions, truth)
     if average in ("micro", "example"):
         terms = set_terms(matches, zero_division=zero_division)

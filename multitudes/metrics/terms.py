@@ -37,7 +37,7 @@ class Term:
 def ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike, *, empty: float = 0.0) -> Values:
     """Element-wise quotient; `empty` where the denominator is 0."""
     above, below = np.asarray(numerator, np.float64), np.asarray(denominator, np.float64)
-    out: Values = np.full(np.broadcast_shapes(above.shape, below.shape), empty)
+    out: Values = np.full(np.broadcast_shapes(above.shape, below.shape), empty, np.float64)
     np.divide(above, below, out=out, where=below != 0)
     return out
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.types import Sparse
+from multitudes.validation.sparse import own_csr
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def split_unknown(
     known_by : str
         See `UnknownLabels`.
     """
-    entries = sp.csr_array(Y)
+    entries = own_csr(Y, "the truth")
     strange = ~is_known[entries.indices] & (entries.data != 0)
     n_labels, n_assignments = len(np.unique(entries.indices[strange])), np.count_nonzero(strange)
     unknown = UnknownLabels(n_labels, int(n_assignments), leave_out, known_by)

@@ -12,7 +12,7 @@ group ``multitudes.models``, under the name of the model::
 That module is imported to list models, so it should import nothing heavy either.
 """
 
-from multitudes.models.lookup import built_in_models, model_names, model_spec
+from multitudes.models.lookup import built_in_models, model_names, model_spec, paper_models
 from multitudes.models.spec import ModelSpec
 
-__all__ = ["ModelSpec", "built_in_models", "model_names", "model_spec"]
+__all__ = ["ModelSpec", "built_in_models", "model_names", "model_spec", "paper_models"]

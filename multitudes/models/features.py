@@ -49,6 +49,24 @@ FEATURES = (
         "TfidfFeatures",
         {"word_ngrams": None, "char_ngrams": (3, 5)},
     ),
+    FeatureSpec(
+        "stems",
+        "stems of words, in the language of each text",
+        "TfidfFeatures",
+        {"stem": "auto"},
+    ),
+    FeatureSpec(
+        "stems-bigrams",
+        "stems of words, and pairs of neighboring ones",
+        "TfidfFeatures",
+        {"stem": "auto", "word_ngrams": (1, 2)},
+    ),
+    FeatureSpec(
+        "stems-subwords",
+        "stems of words, and parts of words, 4 characters long",
+        "TfidfFeatures",
+        {"stem": "auto", "char_ngrams": (4, 4)},
+    ),
     FeatureSpec("hashing", "words, hashed: no vocabulary is kept", "HashingFeatures", {}),
 )
 

@@ -1,6 +1,8 @@
-"""Trees of linear rankers by name, and one ranker per label."""
+"""Trees of linear rankers by name, and one ranker per label; and as their papers have them."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from multitudes.models.spec import ModelSpec
 
@@ -33,5 +35,28 @@ MODELS = (
         on_cluster=True,
         updates=True,
         stored={"one-vs-all": "multitudes.linear:OneVsAll"},
+    ),
+)
+
+# The models above keep weights as float16, and give Parabel the scores of XR-Linear.
+PAPERS = (
+    replace(
+        MODELS[0],
+        name="xr-linear:paper",
+        summary="XR-Linear as in PECOS (Yu et al. 2022): weights in full",
+        settings={"weights": "float32"},
+    ),
+    replace(
+        MODELS[1],
+        name="parabel:paper",
+        summary="Parabel as printed (Prabhu et al. 2018): squared hinge scores, weights in full",
+        settings={"weights": "float32", "score_function": "l2-hinge"},
+    ),
+    ModelSpec(
+        "disentangled:paper",
+        "labels in two leaves of XR-Linear, as printed (Liu et al. 2021)",
+        "multitudes.disentangle.as_printed:as_printed",
+        on_cluster=True,
+        updates=True,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import warnings
 from importlib.metadata import EntryPoint, entry_points
 
@@ -12,7 +13,7 @@ from multitudes.models.spec import ModelSpec, imported
 ENTRY_POINTS = "multitudes.models"
 """Group of entry points under which other packages declare models."""
 
-FAMILIES = ("linear", "encoder", "seq2set")
+FAMILIES = ("linear", "lexical", "encoder", "seq2set")
 """Modules beside this one that declare models, in the order in which help texts list them."""
 
 
@@ -26,10 +27,21 @@ def built_in_models() -> dict[str, ModelSpec]:
     }
 
 
+@functools.cache
+def paper_models() -> dict[str, ModelSpec]:
+    """Return models with the settings of their papers, by name: "prime:paper" and the like.
+
+    The plain names have the best settings that we know instead.
+    """
+    families = [importlib.import_module(f"multitudes.models.{family}") for family in FAMILIES]
+    return {spec.name: spec for family in families for spec in getattr(family, "PAPERS", ())}
+
+
 def model_names() -> list[str]:
     """Return the names of all models, those of this library first; imports no other package."""
-    others = {entry.name for entry in _declared()} - built_in_models().keys()
-    return [*built_in_models(), *sorted(others)]
+    ours = {**built_in_models(), **paper_models()}
+    others = {entry.name for entry in _declared()} - ours.keys()
+    return [*ours, *sorted(others)]
 
 
 def model_spec(name: str) -> ModelSpec:
@@ -43,10 +55,11 @@ def model_spec(name: str) -> ModelSpec:
     """
     entries = [entry for entry in _declared() if entry.name == name]
     owners = " and ".join(_package(entry) for entry in entries)
-    if name in built_in_models():
+    ours = built_in_models().get(name) or paper_models().get(name)
+    if ours is not None:
         if entries:
             warnings.warn(_taken(owners, name), RuntimeWarning, stacklevel=2)
-        return built_in_models()[name]
+        return ours
     if len(entries) > 1:
         raise ConfigError(
             f"the name of a model must be unique, and {name!r} is declared by {owners}: "

@@ -47,3 +47,11 @@ ABLATIONS = (
     _generator("mlc2seq+lc", "mlc2seq with convolution", _ALL_STEPS | _FREQUENT),
     _generator("sgm+lc", "sgm with convolution", _ALL_STEPS | _SGM),
 )
+
+PAPERS = (
+    _generator(
+        "otseq2set:paper",
+        "otseq2set as printed (Cao and Zhang 2022): a step for each label of the longest list",
+        _ALL_STEPS,
+    ),
+)

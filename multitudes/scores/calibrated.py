@@ -11,12 +11,14 @@ from multitudes.config import Config, setting
 from multitudes.errors import NotFittedError, StoreError, counted
 from multitudes.scores.calibration import IsotonicCalibration, TemperatureCalibration
 from multitudes.scores.expected_f1 import ExpectedF1
-from multitudes.scores.outcomes import Truth, truth_matrix
+from multitudes.scores.outcomes import Truth
 from multitudes.scores.reliability import reliability
 from multitudes.scores.set_f1 import Metric, folds
 from multitudes.scores.thresholds import GlobalThreshold, LabelThresholds
+from multitudes.store import checks
 from multitudes.store.state import State
 from multitudes.types import NO_SCORE, Predictions, Sparse
+from multitudes.validation import checked_predictions, checked_truth
 
 Calibration: TypeAlias = IsotonicCalibration | TemperatureCalibration
 Rule: TypeAlias = GlobalThreshold | LabelThresholds | ExpectedF1
@@ -129,7 +131,7 @@ class Calibrated:
         truth : sparse or dense 0/1 matrix (n_instances, n_labels)
         """
         metric: Any = self.config.metric
-        truth = truth_matrix(truth)
+        predictions, truth = checked_predictions(predictions), checked_truth(truth)
         self.calibration_ = self._calibration().fit(predictions, truth)
         self.rule_ = self._rule(metric).fit(self.calibration_.apply(predictions), truth)
         self.report_ = self._report(predictions, truth)
@@ -159,6 +161,15 @@ class Calibrated:
             {"settings": self.config.to_dict(), "report": dict(vars(self.report_))},
             parts={"calibration": self.calibration_.to_state(), "rule": self.rule_.to_state()},
         )
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check settings and report, and that the parts are a calibration and a rule."""
+        checks.names(state, config=("settings", "report"), parts=("calibration", "rule"))
+        checks.settings(CalibrationConfig, state.config["settings"], "settings")
+        checks.numbers(state.config["report"], "report")
+        checks.part(state, "calibration", [one.kind for one in CALIBRATIONS.values()])
+        checks.part(state, "rule", [one.kind for one in RULES.values()])
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.errors import NotFittedError
+from multitudes.errors import DataError, NotFittedError, StoreError
 from multitudes.scores.outcomes import Truth, check_numbers, outcomes
+from multitudes.store import checks
 from multitudes.store.state import State
 from multitudes.types import NO_SCORE, Predictions
+from multitudes.validation.arrays import as_array
 
 Values = npt.NDArray[np.float64]
 Link = Literal["identity", "logit"]
+LARGEST = 1e300  # of a slope or an offset: times and plus a score it stays finite
 NEAREST = 1e-6  # how near a score may come to 0 and 1 before its logit
 
 
@@ -38,8 +41,7 @@ class _Calibration(ABC):
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Return the same labels in the same order; scores are probabilities."""
-        if not hasattr(self, self._learned):
-            raise NotFittedError("this calibration has not been fitted: call fit first")
+        self._check_fitted()
         is_listed = check_numbers(predictions)
         out = np.full(predictions.scores.shape, NO_SCORE, np.float32)
         listed = predictions.scores[is_listed].astype(np.float64)
@@ -47,6 +49,19 @@ class _Calibration(ABC):
         # Rounding may lift a lower score by one unit in the last place; ranks must not turn round.
         np.minimum.accumulate(out, axis=1, out=out)
         return Predictions(predictions.labels, out, predictions.n_labels)
+
+    def probabilities(self, scores: npt.ArrayLike) -> Values:
+        """Return the probability of each of some scores, in an array of any shape."""
+        self._check_fitted()
+        array = as_array(scores)
+        if array is None or array.dtype.kind not in "fiub":
+            got = type(scores).__name__ if array is None else f"an array of {array.dtype}"
+            raise DataError(f"scores must be an array of numbers, got {got}")
+        return self._probability(array.astype(np.float64)).clip(0, 1)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, self._learned):
+            raise NotFittedError("this calibration has not been fitted: call fit first")
 
     @abstractmethod
     def _learn(self, scores: Values, is_true: Values) -> None:
@@ -101,6 +116,19 @@ class IsotonicCalibration(_Calibration):
         return State(
             self.kind, arrays={"scores": self.scores_, "probabilities": self.probabilities_}
         )
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check that the corners are those of a rising function to probabilities."""
+        checks.names(state, config=(), arrays=("scores", "probabilities"))
+        scores = checks.array(state, "scores", "float64", (None,))
+        probabilities = checks.array(state, "probabilities", "float64", (len(scores),))
+        if not len(scores):
+            raise StoreError("a calibration has at least one corner")
+        checks.finite(scores, "scores")
+        checks.rising(scores, "scores")
+        checks.between(probabilities, "probabilities", 0, 1)
+        checks.rising(probabilities, "probabilities")
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -160,6 +188,14 @@ class TemperatureCalibration(_Calibration):
     def to_state(self) -> State:
         """Return the curve."""
         return State(self.kind, {"slope": self.slope_, "offset": self.offset_, "link": self.link_})
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check that the curve rises."""
+        checks.names(state, config=("slope", "offset", "link"))
+        checks.number(state, "slope", at_least=0, at_most=LARGEST)
+        checks.number(state, "offset", at_least=-LARGEST, at_most=LARGEST)
+        checks.choice(state, "link", get_args(Link))
 
     @classmethod
     def from_state(cls, state: State) -> Self:

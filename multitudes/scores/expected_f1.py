@@ -11,12 +11,23 @@ import numpy.typing as npt
 from multitudes.errors import ConfigError, DataError
 from multitudes.scores.filtering import keep
 from multitudes.scores.outcomes import Mask, Outcomes, Truth, check_numbers, outcomes
-from multitudes.scores.set_f1 import Metric, best_threshold, check_aim, check_fitted, f1_of
+from multitudes.scores.set_f1 import (
+    Metric,
+    best_threshold,
+    check_aim,
+    check_fitted,
+    check_stored_aim,
+    f1_of,
+)
+from multitudes.store import checks
 from multitudes.store.state import State
 from multitudes.types import IntArray, Predictions
 
 Values: TypeAlias = npt.NDArray[np.float64]
 TILTS = tuple(step / 4 for step in sorted(range(-8, 9), key=abs))
+STEEPEST = 600.0  # the largest tilt: its exponential is finite
+LARGEST = 1e300
+MOST_UNLISTED = 1e6  # true labels beside the listed ones, on average
 SLACK = {"micro": 0.0, "example": 0.001}  # F1 that may be lost for emptier sets
 
 
@@ -75,8 +86,10 @@ class ExpectedF1:
             raise ConfigError(f"empty must lie in [0, 1], got {empty!r}")
         if least is not None and not (is_number(least) and least >= 0):
             raise ConfigError(f"least must be a number >= 0, or None to choose, got {least!r}")
-        if tilt is not None and not is_number(tilt):
-            raise ConfigError(f"tilt must be a finite number, or None to choose, got {tilt!r}")
+        if tilt is not None and not (is_number(tilt) and abs(tilt) <= STEEPEST):
+            raise ConfigError(
+                f"tilt must be a number up to {STEEPEST:g}, or None to choose, got {tilt!r}"
+            )
         self.metric: Metric = metric
         self.empty = empty
         self.tilt = tilt
@@ -131,6 +144,16 @@ class ExpectedF1:
         )
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check tilt, least promise and unlisted labels."""
+        checks.names(state, config=("metric", "empty", "min_size", "tilt", "least", "unlisted"))
+        check_stored_aim(state)
+        checks.number(state, "empty", at_least=0, at_most=1)
+        checks.number(state, "tilt", at_least=-STEEPEST, at_most=STEEPEST)
+        checks.number(state, "least", at_least=0, at_most=LARGEST)
+        checks.number(state, "unlisted", at_least=0, at_most=MOST_UNLISTED)
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """Build a fitted rule again."""
         config = state.config
@@ -148,7 +171,7 @@ class ExpectedF1:
 
     def _taken(self, sizes: IntArray, values: Values, least: float, top_k: int) -> Mask:
         """Places (n_instances, top_k) of the sets; some may hold no label."""
-        sizes = np.maximum(np.where(values >= least, sizes, 0), self.min_size)
+        sizes = np.maximum(np.where(values >= least, sizes, 0), min(self.min_size, top_k))
         return np.asarray(np.arange(top_k) < sizes[:, None], np.bool_)
 
     def _best_least(self, sizes: IntArray, values: Values, found: Outcomes) -> float:
@@ -194,8 +217,9 @@ def mean_inverse(size: int, mean: float) -> Values:
     """E[1 / (a + M)] for a = 0 .. size - 1 and M Poisson with a mean; 0 at a = 0, not used."""
     from scipy.stats import poisson  # slow to import
 
+    first = int(poisson.ppf(1e-12, mean)) if mean > 0 else 0
     last = int(poisson.isf(1e-12, mean)) + 1 if mean > 0 else 0
-    m = np.arange(last + 1)
+    m = np.arange(first, last + 1)
     chance = poisson.pmf(m, mean)
     a = np.arange(1, size)
     return np.concatenate([[0.0], (chance / (a[:, None] + m)).sum(axis=1)])

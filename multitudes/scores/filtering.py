@@ -13,8 +13,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
-from multitudes.scores.outcomes import Mask, Truth, truth_matrix
+from multitudes.scores.outcomes import Mask, Truth
 from multitudes.types import NO_LABEL, NO_SCORE, IntArray, Predictions
+from multitudes.validation import checked_truth
+from multitudes.validation.arrays import as_array
 
 Convention = Literal["predictions", "both"]
 CELLS_IN_MEMORY = 32_000_000  # (pair, rank) comparisons made at once, a byte each
@@ -87,7 +89,7 @@ def filter_pairs(
             f"convention must be one of {list(get_args(Convention))}, got {convention!r}"
         )
     kept = remove_pairs(predictions, pairs, top_k=top_k)
-    Y = truth_matrix(truth)
+    Y = checked_truth(truth)
     return kept, (remove_pairs_from_truth(Y, pairs) if convention == "both" else Y)
 
 
@@ -115,7 +117,7 @@ def remove_pairs(
 
 def remove_pairs_from_truth(truth: Truth, pairs: npt.ArrayLike) -> sp.csr_array[Any]:
     """Return the true labels without the pairs."""
-    Y: sp.csr_array[Any] = truth_matrix(truth).copy()
+    Y: sp.csr_array[Any] = checked_truth(truth).copy()
     checked = check_pairs(pairs, *Y.shape)
     rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
     n_labels = Y.shape[1]
@@ -127,7 +129,11 @@ def remove_pairs_from_truth(truth: Truth, pairs: npt.ArrayLike) -> sp.csr_array[
 
 def check_pairs(pairs: npt.ArrayLike, n_instances: int, n_labels: int) -> IntArray:
     """Return the pairs as int64 (n_pairs, 2) inside (n_instances, n_labels), or a DataError."""
-    given = np.asarray(pairs)
+    given = as_array(pairs)
+    if given is None:
+        raise DataError(
+            "filter pairs must be a whole-number array (n_pairs, 2), not lists of different lengths"
+        )
     if given.size == 0:
         return np.empty((0, 2), np.int64)
     if given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):

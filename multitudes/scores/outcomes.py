@@ -7,10 +7,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
+from multitudes import memory
 from multitudes.errors import DataError
-from multitudes.types import NO_LABEL, IntArray, Predictions, Sparse
+from multitudes.types import NO_LABEL, IntArray, Predictions
+from multitudes.validation import checked_predictions, checked_truth
 
 Mask = npt.NDArray[np.bool_]
 Truth: TypeAlias = Any  # a scipy sparse matrix, a 0/1 array, or a list of 0/1 rows
@@ -57,15 +58,17 @@ def outcomes(predictions: Predictions, truth: Truth) -> Outcomes:
     """
     from multitudes.kernels.metrics import find_hits  # loads numba: not before it is needed
 
-    Y = truth_matrix(truth)
+    Y = checked_truth(truth)
     if Y.shape != (len(predictions), predictions.n_labels):
         raise DataError(
             f"predictions are of {len(predictions)} instances and {predictions.n_labels} labels, "
             f"the truth is of {Y.shape[0]} and {Y.shape[1]}: they must be the same, in one order"
         )
-    labels = np.ascontiguousarray(predictions.labels, np.int32)
+    predictions = checked_predictions(predictions)
+    labels = predictions.labels
     _check_places(predictions)
     row, rank = np.empty(Y.nnz, np.int32), np.empty(Y.nnz, np.int32)
+    memory.ask(4 * Y.shape[1], f"a mark for each of {Y.shape[1]:,} labels")
     mark = np.zeros(Y.shape[1], np.int32)
     indptr, indices = Y.indptr.astype(np.int64), Y.indices.astype(np.int32)
     n_hits = find_hits(labels, indptr, indices, mark, row, rank)
@@ -92,36 +95,9 @@ def check_numbers(predictions: Predictions) -> Mask:
 
 
 def _check_places(predictions: Predictions) -> None:
-    """Refuse labels outside the label space, no instances, and scores that are not finite."""
+    """Refuse no instances, no labels, and scores that are not finite."""
     if not len(predictions):
         raise DataError("there are no instances to learn from: give predictions and their truth")
-    labels = predictions.labels
-    if not (labels != NO_LABEL).any():
+    if not (predictions.labels != NO_LABEL).any():
         raise DataError("no instance has a predicted label: there is nothing to learn from")
-    if not NO_LABEL <= labels.min() <= labels.max() < predictions.n_labels:
-        worst = labels.min() if labels.min() < NO_LABEL else labels.max()
-        raise DataError(f"predictions hold label {worst}: ids go to {predictions.n_labels - 1}")
     check_numbers(predictions)
-
-
-def truth_matrix(truth: Truth) -> Sparse:
-    """Return the truth as CSR with sorted indices, each label once, no stored zeros."""
-    is_sparse: bool = sp.issparse(truth)
-    if not is_sparse:
-        try:
-            truth = np.asarray(truth)
-        except ValueError as error:
-            raise DataError(
-                "the truth must have rows of one length: 1 where a label is true"
-            ) from error
-        if truth.ndim != 2 or truth.dtype.kind not in "fiub":
-            raise DataError(
-                "the truth must be a sparse or dense 0/1 matrix (n_instances, n_labels), got "
-                f"{truth.dtype} of shape {truth.shape}"
-            )
-    Y = sp.csr_array(truth)
-    if not Y.has_canonical_format or not np.all(Y.data):
-        Y = Y.copy()
-        Y.sum_duplicates()
-        Y.eliminate_zeros()
-    return Y

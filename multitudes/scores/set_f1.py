@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.scores.outcomes import Mask, Outcomes
+from multitudes.store import State, checks
 from multitudes.types import IntArray
 
 Metric = Literal["micro", "example"]
@@ -21,6 +22,12 @@ def check_aim(metric: str, min_size: int) -> None:
         raise ConfigError(f"min_size must be a whole number >= 0, got {min_size!r}")
     if metric not in get_args(Metric):
         raise ConfigError(f"metric must be one of {list(get_args(Metric))}, got {metric!r}")
+
+
+def check_stored_aim(state: State) -> None:
+    """Check the metric and the smallest size of a stored rule."""
+    checks.choice(state, "metric", get_args(Metric))
+    checks.count(state, "min_size")
 
 
 def check_fitted(rule: object, learned: str) -> None:

@@ -12,9 +12,19 @@ from multitudes.errors import ConfigError, DataError
 from multitudes.scores.filtering import keep, reaching
 from multitudes.scores.label_pairs import LabelPairs
 from multitudes.scores.outcomes import Outcomes, Truth, outcomes
-from multitudes.scores.set_f1 import Metric, best_threshold, check_aim, check_fitted, f1_of, folds
+from multitudes.scores.set_f1 import (
+    Metric,
+    best_threshold,
+    check_aim,
+    check_fitted,
+    check_stored_aim,
+    f1_of,
+    folds,
+)
+from multitudes.store import checks
 from multitudes.store.state import State
 from multitudes.types import Predictions
+from multitudes.validation import checked_predictions
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, np.inf)
 
@@ -77,6 +87,13 @@ class GlobalThreshold:
         )
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the threshold; an infinite one takes none, or all."""
+        checks.names(state, config=("metric", "min_size", "threshold"))
+        check_stored_aim(state)
+        checks.number(state, "threshold")
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """Build a fitted rule again."""
         rule = cls(metric=state.config["metric"], min_size=state.config["min_size"])
@@ -129,6 +146,7 @@ class LabelThresholds:
         predictions : Predictions
         truth : sparse or dense 0/1 matrix (n_instances, n_labels)
         """
+        predictions = checked_predictions(predictions)
         found = outcomes(predictions, truth)
         chosen = self.strength
         if chosen is None:
@@ -142,6 +160,7 @@ class LabelThresholds:
     def apply(self, predictions: Predictions) -> Predictions:
         """Return only the labels of each instance's set, best first."""
         check_fitted(self, "thresholds_")
+        predictions = checked_predictions(predictions)
         if predictions.n_labels != len(self.thresholds_):
             raise DataError(
                 f"this rule has thresholds of {len(self.thresholds_)} labels, the predictions are "
@@ -160,6 +179,19 @@ class LabelThresholds:
             "common": self.common_,
         }
         return State(self.kind, config, {"thresholds": self.thresholds_})
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the thresholds."""
+        checks.names(
+            state, config=("metric", "min_size", "strength", "common"), arrays=("thresholds",)
+        )
+        check_stored_aim(state)
+        if state.config["strength"] is not None:
+            checks.number(state, "strength", at_least=0)
+        checks.number(state, "common")
+        thresholds = checks.array(state, "thresholds", "float64", (None,))
+        checks.between(thresholds, "thresholds", -np.inf, np.inf)
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -17,6 +17,7 @@ from multitudes.deep.processor import checked_precision
 from multitudes.deep.texts.inputs import checked_label_texts, checked_validation
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import TrainingConfig
+from multitudes.deep.training.config import stored_settings
 from multitudes.errors import ConfigError
 from multitudes.estimator import Estimator
 from multitudes.features.text_buffer import as_texts
@@ -27,13 +28,18 @@ from multitudes.seq2set.generation.prediction import Predictor, Validation
 from multitudes.seq2set.losses.assignment_schemes import choose_scheme
 from multitudes.seq2set.losses.config import SetLossConfig
 from multitudes.seq2set.network.config import NetworkConfig
-from multitudes.seq2set.network.seq_network import SeqNetwork, network_from_state, network_state
+from multitudes.seq2set.network.seq_network import (
+    SeqNetwork,
+    check_network,
+    network_from_state,
+    network_state,
+)
 from multitudes.seq2set.targets import TargetRows, enough_steps, target_rows
 from multitudes.seq2set.training_step import Objective
 from multitudes.seq2set.words.batches import BatchConfig
 from multitudes.seq2set.words.start_vectors import start_vectors
-from multitudes.seq2set.words.vocabulary import WordsConfig, WordVocabulary
-from multitudes.store import State
+from multitudes.seq2set.words.vocabulary import N_SPECIAL, WordsConfig, WordVocabulary
+from multitudes.store import State, checks
 from multitudes.types import Predictions, Sparse
 from multitudes.validation import checked_count, checked_labels
 
@@ -352,13 +358,24 @@ class OTSeq2Set(Estimator):
         )
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check settings, words and the weights of the network."""
+        checks.names(
+            state, config=(*CONFIGS, *PLAIN, "lowercase"), strings=("words",), parts=("network",)
+        )
+        configs = {
+            name: checks.settings(kind, state.config[name], name) for name, kind in CONFIGS.items()
+        }
+        cls(**configs, **{name: state.config[name] for name in PLAIN})._config()
+        checks.flag(state, "lowercase")
+        checks.distinct(state.strings["words"], "words")
+        check_network(state.parts["network"], n_words=len(state.strings["words"]) + N_SPECIAL)
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """The model again, on the CPU."""
-        configs = {
-            name: kind.from_dict(state.config[name])
-            for name, kind in CONFIGS.items()
-            if state.config[name] is not None
-        }
+        stored = stored_settings(state.config)
+        configs = {name: kind.from_dict(stored[name]) for name, kind in CONFIGS.items()}
         model = cls(**configs, **{name: state.config[name] for name in PLAIN})
         model.vocabulary_ = WordVocabulary(tuple(state.strings["words"]), state.config["lowercase"])
         model.network_ = network_from_state(state.parts["network"])

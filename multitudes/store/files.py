@@ -8,16 +8,23 @@ string a line, so that a person can read them.
 
 from __future__ import annotations
 
-import hashlib
+import io
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import StoreError
+from multitudes.files.disk import new_file
+from multitudes.memory import ask
+from multitudes.store import strict_json
+from multitudes.store.opening import open_file, read_piece
+from multitudes.store.strict_json import MAX_BYTES
 
 AnyArray: TypeAlias = npt.NDArray[Any]
 
@@ -36,19 +43,18 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "F32": np.dtype("<f4"),
     "F64": np.dtype("<f8"),
 }
+# As that library orders arrays in a file: large numbers first, so that all are aligned.
+_ORDER = (
+    "uint64", "int64", "float64", "float32", "uint32", "int32", "float16", "uint16", "int16",
+    "int8", "uint8", "bool",
+)  # fmt: skip
+_STRING_BYTES = 60  # what Python adds to each string
 _SUPPORTED = {dtype.name for dtype in DTYPES.values()}
-MAX_HEADER_BYTES = 100_000_000  # the limit of the safetensors format itself
 
 
 def damaged(path: Path, problem: str) -> StoreError:
     """Return a StoreError that names the file, what is wrong with it, and what to do."""
     return StoreError(f"{path} is damaged: {problem}; save the model again or restore a copy")
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_dtype(name: str, array: AnyArray) -> None:
@@ -62,97 +68,138 @@ def check_dtype(name: str, array: AnyArray) -> None:
 
 def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
     """Write arrays to one safetensors file."""
-    from safetensors.numpy import save_file
+    with new_file(path) as file:
+        dump_arrays(file, arrays)
 
-    # The library reads raw memory: what it is handed must be contiguous and stay alive.
-    ready = {
-        name: np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
-        for name, array in arrays.items()
-    }
-    save_file(ready, path)
+
+def dump_arrays(file: BinaryIO, arrays: Mapping[str, AnyArray]) -> None:
+    """Write arrays in the safetensors format, byte for byte as that library does.
+
+    It would write by itself, past `multitudes.files`, and not say why a disk refuses.
+    """
+    names = sorted(arrays, key=lambda name: (_ORDER.index(arrays[name].dtype.name), name))
+    header, end = {}, 0
+    for name in names:
+        array = arrays[name]
+        begin, end = end, end + array.nbytes
+        kind = next(kind for kind, dtype in DTYPES.items() if dtype.name == array.dtype.name)
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # arrays begin at a multiple of 8
+    file.write(len(text).to_bytes(8, "little") + text)
+    for name in names:
+        ready = np.ascontiguousarray(arrays[name], arrays[name].dtype.newbyteorder("<"))
+        file.write(ready.reshape(-1).view(np.uint8).data)
 
 
 def map_arrays(path: Path) -> dict[str, AnyArray]:
     """Memory-map every array of a safetensors file, read-only, without a copy.
+
+    Whoever cuts the file while arrays are in use ends this process (SIGBUS): the operating system
+    gives no other answer. `arrays_of` takes the content in memory.
 
     Raises
     ------
     StoreError
         If the header is missing or invalid, or disagrees with the size of the file.
     """
-    size = path.stat().st_size
-    header, start = _read_header(path, size)
-    if size == start:
-        body: AnyArray = np.empty(0, np.uint8)
-    else:
-        # A plain ndarray over the map: np.memmap's own class slows every later slice.
-        body = np.asarray(np.memmap(path, np.uint8, mode="r", offset=0))[start:]
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        # Read, not taken from the map, so that a file that is cut by now is an error.
+        entries, start = _layout(lambda n: read_piece(file, path, n), size, path)
+        if size == start:
+            body: AnyArray = np.empty(0, np.uint8)
+        else:
+            # A plain ndarray over the map: np.memmap's own class slows every later slice.
+            body = np.asarray(np.memmap(file, np.uint8, mode="r", shape=(size,)))[start:]
+    return _cut(body, entries, path)
+
+
+def arrays_of(content: npt.NDArray[np.uint8], path: Path) -> dict[str, AnyArray]:
+    """Return the arrays of a safetensors file that is in memory; `path` is for messages."""
+    stream = io.BytesIO(content[: 8 + MAX_BYTES].tobytes())
+    entries, start = _layout(stream.read, len(content), path)
+    return _cut(content[start:], entries, path)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """Where one array lies, and how it is to be read."""
+
+    begin: int
+    end: int
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+def _cut(body: AnyArray, entries: list[_Entry], path: Path) -> dict[str, AnyArray]:
+    """Return views of the arrays, which must lie side by side and fill the file."""
     arrays = {}
     end_of_previous = 0
-    for name, dtype, shape, begin, end in sorted(_entries(path, header), key=lambda e: e[3:]):
-        if begin != end_of_previous or end > len(body):
-            raise damaged(path, f"array {name!r} lies at bytes {begin}-{end} of {len(body)}")
-        arrays[name] = _view(body[begin:end], dtype, shape)
-        end_of_previous = end
+    for entry in sorted(entries, key=lambda entry: (entry.begin, entry.end)):
+        if entry.begin != end_of_previous or entry.end > len(body):
+            place = f"{entry.begin}-{entry.end} of {len(body)}"
+            raise damaged(path, f"array {entry.name!r} lies at bytes {place}")
+        arrays[entry.name] = _view(body[entry.begin : entry.end], entry, path)
+        end_of_previous = entry.end
     if end_of_previous != len(body):
         raise damaged(path, f"{len(body) - end_of_previous} bytes belong to no array")
     return arrays
 
 
-def _view(data: AnyArray, dtype: np.dtype[Any], shape: tuple[int, ...]) -> AnyArray:
-    if data.ctypes.data % dtype.itemsize:
+def _view(data: AnyArray, entry: _Entry, path: Path) -> AnyArray:
+    if data.ctypes.data % entry.dtype.itemsize:
         data = data.copy()  # written by another tool without padding; kernels need alignment
-    array: AnyArray = data.view(dtype).reshape(shape)
+    try:
+        array: AnyArray = data.view(entry.dtype).reshape(entry.shape)
+    except (ValueError, OverflowError) as error:  # too many dimensions, or an empty one of 2**70
+        raise damaged(path, f"array {entry.name!r} cannot have shape {entry.shape}") from error
     array.flags.writeable = False
     return array
 
 
-def _read_header(path: Path, size: int) -> tuple[dict[str, Any], int]:
-    """Return the parsed header of a safetensors file and where its data starts."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if size < 8 or length > min(size - 8, MAX_HEADER_BYTES):
-            raise damaged(path, f"its header claims {length} bytes, the file has {size}")
-        try:
-            header = json.loads(file.read(length))
-        except (ValueError, RecursionError) as error:
-            raise damaged(path, "its header is not JSON") from error
+def _layout(read: Callable[[int], bytes], size: int, path: Path) -> tuple[list[_Entry], int]:
+    """Return the arrays that a header describes, checked one by one, and where its data starts."""
+    length = int.from_bytes(read(8), "little")
+    if size < 8 or length > size - 8:
+        raise damaged(path, f"its header claims {length} bytes, the file has {size}")
+    if length > MAX_BYTES:
+        raise damaged(path, f"its header has {length:,} bytes, allowed are {MAX_BYTES:,}")
+    try:
+        header = strict_json.parse(read(length))
+    except ValueError as error:
+        raise damaged(path, f"its header is not JSON ({error})") from error
     if not isinstance(header, dict):
         raise damaged(path, "its header is not a JSON object")
     header.pop("__metadata__", None)
-    return header, 8 + length
+    return [_entry(path, name, entry) for name, entry in header.items()], 8 + length
 
 
-def _entries(
-    path: Path, header: dict[str, Any]
-) -> list[tuple[str, np.dtype[Any], tuple[int, ...], int, int]]:
-    """Return (name, dtype, shape, begin, end) of each array, checked one by one."""
-    entries = []
-    for name, entry in header.items():
-        try:
-            dtype = DTYPES[entry["dtype"]]
-            shape = tuple(entry["shape"])
-            begin, end = entry["data_offsets"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise damaged(path, f"its header describes array {name!r} wrongly") from error
-        if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
-            raise damaged(path, f"array {name!r} has a negative or fractional size")
-        n_bytes = dtype.itemsize
-        for n in shape:  # Python integers: a huge shape must not overflow into a plausible size
-            n_bytes *= n
-        if end - begin != n_bytes:
-            raise damaged(
-                path, f"array {name!r} of shape {shape} needs {n_bytes} bytes, has {end - begin}"
-            )
-        entries.append((name, dtype, shape, begin, end))
-    return entries
+def _entry(path: Path, name: str, entry: Any) -> _Entry:
+    try:
+        dtype = DTYPES[entry["dtype"]]
+        shape = tuple(entry["shape"])
+        begin, end = entry["data_offsets"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(path, f"its header describes array {name!r} wrongly") from error
+    if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
+        raise damaged(path, f"array {name!r} has a negative or fractional size")
+    n_bytes = dtype.itemsize
+    for n in shape:  # Python integers: a huge shape must not overflow into a plausible size
+        n_bytes *= n
+    if end - begin != n_bytes:
+        raise damaged(
+            path, f"array {name!r} of shape {shape} needs {n_bytes} bytes, has {end - begin}"
+        )
+    return _Entry(begin, end, name, dtype, shape)
 
 
 def write_strings(path: Path, strings: Sequence[str]) -> None:
     """Write one JSON string a line; newlines inside a string are escaped by JSON."""
     import orjson  # imported here because models without strings do not need it
 
-    with path.open("wb") as file:
+    with new_file(path) as file:
         for number, string in enumerate(strings):
             if not isinstance(string, str):
                 raise StoreError(
@@ -172,7 +219,12 @@ def read_strings(path: Path, expected: int) -> list[str]:
     """Read a list of `expected` strings."""
     import orjson
 
-    content = path.read_bytes()
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if expected > size:  # a string takes three bytes at least
+            raise damaged(path, f"it has {size} bytes for {expected} strings")
+        ask(4 * size + _STRING_BYTES * expected, f"{path}: {expected:,} strings")
+        content = read_piece(file, path, size)
     if content and not content.endswith(b"\n"):
         raise damaged(path, "its last line is cut off")
     try:

@@ -9,7 +9,8 @@ A folder cannot be renamed over another one on any common system, but a file can
 renames a complete temporary folder to its place, and a later save puts its new data folder beside
 the old one and then replaces `manifest.json` (``os.replace``: atomic on Linux, macOS and Windows).
 Whoever reads finds the old model or the new one, whole, whenever the save was cut off. What a cut
-off save leaves (`.saving-*` and data folders that no manifest names) the next save removes.
+off save leaves (`.saving-*` and data folders that no manifest names) the next save removes. Only
+one process, or thread, writes to a folder at a time: see `writing`.
 """
 
 from __future__ import annotations
@@ -17,21 +18,25 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from multitudes.errors import StoreError
+from multitudes.files import disk
+from multitudes.files.lease import AT_ONCE, SUFFIX, HeldError, beside, held
+from multitudes.files.leftovers import sweep
+from multitudes.stopping import exposed, shielded
 from multitudes.store.foreign import MODULES, is_ours
-from multitudes.store.lease import Lease, is_held
 from multitudes.store.manifest import MANIFEST, Manifest
+from multitudes.store.opening import is_file, read_file
+from multitudes.store.strict_json import MAX_BYTES
 
-_LEFTOVER = re.compile(r"(?:\.saving-|data-)([0-9a-f]{16})(?:\.lock|\.lock\.new)?")
-_WINDOWS = os.name == "nt"
-_REPLACE_ATTEMPTS = 50  # Windows refuses while a reader has the manifest open
+SECONDS_TO_WAIT = 60.0  # for another save to the same folder
+
+_LEFTOVER = re.compile(r"(?:\.saving-|data-)[0-9a-f]{16}")
+_OURS = re.compile(_LEFTOVER.pattern + r"|\..*multitudes-(?:lock|tmp)")
 
 
 def check_writable(path: Path) -> None:
@@ -62,8 +67,8 @@ def check_target(path: Path) -> None:
     check_writable(path)
     if not path.exists():
         return
-    entries = [entry.name for entry in path.iterdir() if not _LEFTOVER.fullmatch(entry.name)]
-    if entries and not (path / MANIFEST).is_file():
+    entries = [entry.name for entry in path.iterdir() if not _OURS.fullmatch(entry.name)]
+    if entries and not is_file(path / MANIFEST):
         raise StoreError(
             f"{path} holds files that are not a model (e.g. {sorted(entries)[0]!r}): "
             "choose another path, or an empty folder"
@@ -71,7 +76,7 @@ def check_target(path: Path) -> None:
     if entries:
         manifest = path / MANIFEST
         try:
-            Manifest.from_bytes(manifest.read_bytes(), str(manifest))
+            Manifest.from_bytes(read_file(manifest, MAX_BYTES), str(manifest))
         except StoreError as error:
             raise StoreError(
                 f"will not save over {path}, which does not hold a model of this library: {error} "
@@ -84,130 +89,173 @@ def replaced(path: Path) -> Iterator[tuple[Path, Callable[[Manifest, bytes | Non
     """Yield (folder to fill, publish); nothing is visible at `path` until publish is called.
 
     `publish` takes the manifest, and the content of `modules.json` or None. No temporary file is
-    left behind, whether the body succeeds or raises.
+    left behind, whether the body succeeds or raises. A second save to the same folder waits for
+    the first one, for a minute.
     """
-    path = path.resolve()  # a symbolic link keeps pointing where it points
+    path = Path(os.path.realpath(path))  # a symbolic link keeps pointing where it points
     check_target(path)
-    remove_leftovers(path)
-    inside = path.is_dir()  # so that a folder that is a mount point stays on one file system
-    place = path if inside else path.parent
-    place.mkdir(parents=True, exist_ok=True)
-    token = secrets.token_hex(8)
-    workspace = place / f"{'' if inside else '.' + path.name}.saving-{token}"
-    lease = Lease(workspace.with_name(workspace.name + ".lock"))
+    with writing(path, wait=SECONDS_TO_WAIT), shielded():
+        inside = path.is_dir()  # so that a folder that is a mount point stays on one file system
+        remove_leftovers(path)
+        token = secrets.token_hex(8)
+        workspace = (path if inside else path.parent) / (
+            f"{'' if inside else '.' + path.name}.saving-{token}"
+        )
+        try:
+            data = workspace / f"data-{token}"
+            disk.make_folder(data)
+            with exposed():
+                yield data, lambda *roots: _publish(workspace, data, path, *roots)
+        finally:
+            if workspace.exists():
+                disk.remove(workspace)
+            remove_leftovers(path)
+
+
+@contextmanager
+def writing(path: Path, *, wait: float = AT_ONCE) -> Iterator[None]:
+    """Hold a model folder, or that of a checkpoint, as the only one who writes to it.
+
+    Parameters
+    ----------
+    path : Path
+        It need not exist.
+    wait : float
+        Seconds to wait for somebody else to finish.
+
+    Raises
+    ------
+    StoreError
+        If somebody else still writes there; it names the process.
+    """
     try:
-        data = workspace / f"data-{token}"
-        data.mkdir(parents=True)
-        yield data, lambda *roots: _publish(workspace, data, path, *roots)
-    finally:
-        shutil.rmtree(workspace, ignore_errors=True)
-        lease.release()
-    remove_leftovers(path)
+        path = Path(os.path.realpath(path))
+        made = [folder for folder in path.parents if not folder.exists()]
+        if not path.is_dir() or any(path.iterdir()):  # else it is empty because somebody wants so
+            made = [path, *made]
+    except (OSError, ValueError) as error:  # too long, or not a name at all
+        reason = getattr(error, "strerror", None) or error
+        raise StoreError(
+            f"cannot write to {str(path)[:100]!r}: {reason}; choose another path"
+        ) from error
+    with shielded(), ExitStack() as stack:
+        for folder in reversed(made):  # for the lease, or what was in it is gone
+            stack.callback(_remove_if_empty, folder)
+        try:
+            place = None
+            while place != (lease := _lease_of(path)):  # again if the folder was made meanwhile
+                stack.enter_context(held(lease, wait=wait))
+                place = lease
+            if place != beside(path):
+                _remove_if_dead(beside(path))
+        except HeldError as error:
+            raise StoreError(
+                f"{error} is writing to {path}: wait until that is over, or choose another folder"
+            ) from error
+        except OSError as error:
+            raise StoreError(
+                f"cannot write to {path}: {error.strerror or error}; what is there is untouched"
+            ) from error
+        with exposed():
+            yield
+
+
+def _lease_of(path: Path) -> Path:
+    """Return the file of the lease: inside, or beside a folder that is yet to be made."""
+    if path.is_dir():
+        return path / SUFFIX
+    disk.make_folder(path.parent)
+    return beside(path)
+
+
+def _remove_if_dead(lease: Path) -> None:
+    """Remove the lease of a process that was killed before the folder was there."""
+    with suppress(HeldError, OSError):
+        if lease.exists():
+            with held(lease, wait=0):
+                pass
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        disk.current().rmdir(folder)
 
 
 def _publish(
     workspace: Path, data: Path, path: Path, manifest: Manifest, modules: bytes | None
 ) -> None:
     new_manifest, new_modules = workspace / MANIFEST, workspace / MODULES
-    new_manifest.write_bytes(manifest.to_bytes())
+    disk.write_bytes(new_manifest, manifest.to_bytes())
     if modules is not None:
-        new_modules.write_bytes(modules)
-    sync_tree(workspace)
-    if not path.exists():
-        try:
-            workspace.rename(path)
-        except OSError:
-            if not path.is_dir():
-                raise  # not a race with another save
-        else:
-            _sync_folder(path.parent)
-            return
-    data.rename(path / data.name)
-    _sync_folder(path)
+        disk.write_bytes(new_modules, modules)
+    disk.sync_tree(workspace)
+    with shielded():
+        if not path.exists():
+            try:
+                disk.replace(workspace, path)
+            except OSError:
+                if not path.is_dir():
+                    raise  # not a race with another save
+            else:
+                disk.sync_folder(path.parent)
+                return
+        # Held already, unless somebody has made the folder since this save began.
+        with held(path / SUFFIX, wait=SECONDS_TO_WAIT):
+            _put_inside(workspace, data, path, has_modules=modules is not None)
+
+
+def _put_inside(workspace: Path, data: Path, path: Path, *, has_modules: bool) -> None:
+    """Move the new data into a folder that is there, and let its manifest name it."""
+    disk.replace(data, path / data.name)
+    disk.sync_folder(path)
     # First, so that it never points to data that is gone: whatever it names is there by now.
-    if modules is not None and is_ours(path / MODULES):
-        _replace(new_modules, path / MODULES)
-    _replace(new_manifest, path / MANIFEST)
-    if modules is None and is_ours(path / MODULES):
-        (path / MODULES).unlink(missing_ok=True)
-    _sync_folder(path)
+    if has_modules and is_ours(path / MODULES):
+        disk.replace(workspace / MODULES, path / MODULES)
+    disk.replace(workspace / MANIFEST, path / MANIFEST)
+    if not has_modules and is_ours(path / MODULES):
+        disk.remove(path / MODULES)
+    disk.sync_folder(path)
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what dead saves left at `path`, and data folders that are no longer current."""
-    stale = []
-    if path.parent.is_dir():
-        prefix = re.compile(re.escape(f".{path.name}") + r"(?=\.saving-)")
-        stale = _stale(
-            path,
-            [
-                (e, prefix.sub("", e.name))
-                for e in path.parent.glob(".*.saving-*")
-                if prefix.match(e.name)
-            ],
-        )
-    if path.is_dir():
-        stale += _stale(path, [(entry, entry.name) for entry in path.iterdir()])
-        # Read after the leases were looked at: a save that finished meanwhile is in it.
-        current = _current_data(path)
-        stale = [entry for entry in stale if entry.name != current]
-    for entry in stale:
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
-            entry.unlink(missing_ok=True)
+    """Remove what dead saves left at `path`, and data folders that are no longer current.
 
-
-def _stale(path: Path, named: list[tuple[Path, str]]) -> list[Path]:
-    """Return the entries, of (entry, name inside a model), whose save no living process holds."""
-    matches = [(entry, _LEFTOVER.fullmatch(name)) for entry, name in named]
-    return [entry for entry, match in matches if match and not _is_saving(path, entry, match[1])]
-
-
-def _is_saving(path: Path, entry: Path, token: str) -> bool:
-    """Return whether the save of this token is under way.
-
-    Its lease lies inside the model or, for a first save, beside it; a first save still puts its
-    data inside if another save was faster.
+    To be called by who holds the folder; what lies beside it may be of a first save that is under
+    way, which holds a lease of its own.
     """
-    inside = path / f".saving-{token}.lock"
-    beside = path.with_name(f".{path.name}.saving-{token}.lock")
-    own = [entry] if entry.name.endswith(".lock.new") else []
-    return any(is_held(lease) for lease in [inside, beside, *own])
+    if path.is_dir():
+        sweep(path)
+        try:
+            current = _current_data(path)
+        except StoreError:
+            return  # damaged, and perhaps to be restored from what is there
+        for entry in list(path.iterdir()):
+            if _LEFTOVER.fullmatch(entry.name) and entry.name != current:
+                disk.remove(entry)
+    started = re.compile(re.escape(f".{path.name}") + r"\.saving-[0-9a-f]{16}")
+    if not path.parent.is_dir():
+        return
+    unfinished = [e for e in path.parent.glob(".*.saving-*") if started.fullmatch(e.name)]
+    if not unfinished and not (path.is_dir() and beside(path).exists()):
+        return
+    with suppress(HeldError, OSError), held(beside(path), wait=0):
+        for entry in unfinished:
+            disk.remove(entry)
+
+
+def discard(path: Path) -> None:
+    """Remove a model folder: for those who look it is there, whole, or gone."""
+    path = Path(os.path.realpath(path))
+    dying = path.with_name(f".{path.name}.saving-{secrets.token_hex(8)}")  # as a dead save's
+    with shielded():
+        if path.exists():
+            disk.replace(path, dying)
+            disk.remove(dying)
+        remove_leftovers(path)
 
 
 def _current_data(path: Path) -> str | None:
     manifest = path / MANIFEST
-    if not manifest.is_file():
+    if not is_file(manifest):
         return None
-    return Manifest.from_bytes(manifest.read_bytes(), str(manifest)).data_folder
-
-
-def _replace(source: Path, target: Path) -> None:
-    for attempt in range(_REPLACE_ATTEMPTS):
-        try:
-            source.replace(target)
-            return
-        except PermissionError:
-            if not _WINDOWS or attempt == _REPLACE_ATTEMPTS - 1:
-                raise
-            time.sleep(0.02)
-
-
-def sync_tree(folder: Path) -> None:
-    """Force every file and folder below `folder`, and itself, onto the disk."""
-    for parent, _, names in os.walk(folder, topdown=False):
-        for name in names:
-            with (Path(parent) / name).open("r+b") as file:
-                os.fsync(file.fileno())
-        _sync_folder(Path(parent))
-
-
-def _sync_folder(folder: Path) -> None:
-    if _WINDOWS:
-        return  # Windows has no handle to sync for a folder
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    return Manifest.from_bytes(read_file(manifest, MAX_BYTES), str(manifest)).data_folder

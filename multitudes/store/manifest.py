@@ -2,9 +2,10 @@
 
 ::
 
-    {"format": "multitudes-model", "format_version": 1, "library_version": "0.1.0",
+    {"format": "multitudes-model", "format_version": 2, "library_version": "0.1.0",
      "data": "data-5f0c...",                  the sub-folder that holds the files below
-     "files": {"model/arrays.safetensors": {"bytes": 1234, "sha256": "..."}},
+     "files": {"model/arrays.safetensors": {"bytes": 1234, "sha256": "...",
+                                            "xxh3_64": "..."}},   since format 2
      "object": {"kind": "tagger", "version": 1, "config": {}, "arrays": {},
                 "strings": {"labels": 159}, "parts": {"model": {...}}, "folders": ["encoder"]},
      "checksum": "..."}                       SHA-256 of all of the above
@@ -24,19 +25,24 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from multitudes.errors import StoreError
+from multitudes.store import strict_json
+from multitudes.store.checksums import FileEntry
 from multitudes.store.files import DTYPES
 from multitudes.version import __version__
 
 FORMAT = "multitudes-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 ARRAYS = "arrays.safetensors"
 MAX_DEPTH = 16
 
 # Lower case alone, because some file systems do not tell "A" from "a".
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_FOREIGN_FILE = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
+_FOREIGN_FILE = re.compile(r"\w[\w.-]{0,199}(/\w[\w.-]{0,199}){0,9}", re.ASCII)
+_DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?", re.IGNORECASE)  # of Windows
+_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]{0,99}")
 _DATA_FOLDER = re.compile(r"data-[0-9a-f]{16}")
+_HEX = re.compile(r"[0-9a-f]{1,64}")
 _DTYPE_NAMES = {dtype.name for dtype in DTYPES.values()}
 
 
@@ -81,14 +87,6 @@ class ObjectEntry:
 
 
 @dataclass(frozen=True)
-class FileEntry:
-    """Size and SHA-256 of one file."""
-
-    n_bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True)
 class Manifest:
     """What is known about a model folder before its arrays are opened."""
 
@@ -105,7 +103,7 @@ class Manifest:
             "library_version": self.library_version,
             "data": self.data_folder,
             "files": {
-                name: {"bytes": entry.n_bytes, "sha256": entry.sha256}
+                name: {"bytes": entry.n_bytes, "sha256": entry.sha256, "xxh3_64": entry.xxh3_64}
                 for name, entry in sorted(self.files.items())
             },
             "object": _object_to_json(self.root),
@@ -120,25 +118,20 @@ class Manifest:
             manifest = cls(
                 data_folder=_matching(content["data"], _DATA_FOLDER),
                 files={
-                    name: FileEntry(_count(entry["bytes"]), str(entry["sha256"]))
+                    name: _file_entry(entry, format_version=content["format_version"])
                     for name, entry in content["files"].items()
                 },
                 root=_object_from_json(content["object"], depth=0),
-                library_version=str(content["library_version"]),
+                library_version=_matching(content["library_version"], _VERSION),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StoreError(f"{where} is not a valid manifest: {error!r}; {_ADVICE}") from error
-        own = {name for name in manifest.files if manifest.home_of(name) is None}
+        homes = set(manifest.root.foreign_folders())
+        own = {name for name in manifest.files if not _is_foreign(name, homes)}
         if manifest.root.file_names() != own:
             stray = sorted(manifest.root.file_names() ^ own)
             raise StoreError(f"{where} disagrees with itself about the files {stray}; {_ADVICE}")
         return manifest
-
-    def home_of(self, file: str) -> str | None:
-        """Return the folder of foreign files that a file lies in, or None for a file of ours."""
-        homes = (home for home in self.root.foreign_folders() if file.startswith(home))
-        home = next(homes, None)
-        return home if home and _FOREIGN_FILE.fullmatch(file.removeprefix(home)) else None
 
 
 _ADVICE = "save the model again or restore a copy"
@@ -146,22 +139,39 @@ _ADVICE = "save the model again or restore a copy"
 
 def check_name(name: str, what: str) -> None:
     """Refuse names that could not be a file name everywhere; `what` says whose name it is."""
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or _DEVICE.fullmatch(name):
         raise StoreError(f"{what} must be named with a-z, 0-9, _ and -, got {name!r}")
 
 
 def check_foreign_file(name: str, folder: str) -> None:
     """Refuse the path of a foreign file that could not be a path everywhere."""
-    if not _FOREIGN_FILE.fullmatch(name):
+    if not _is_foreign_name(name):
         raise StoreError(
             f"a file in {folder} must be named with letters, digits, _, - and ., got {name!r}"
         )
+
+
+def _is_foreign(file: str, homes: set[str]) -> bool:
+    """Return whether a file lies in one of the folders of foreign files, under a good name."""
+    parts = file.split("/")
+    places = ["/".join(parts[:i]) + "/" for i in range(1, min(len(parts), MAX_DEPTH + 2))]
+    home = next((place for place in places if place in homes), None)
+    return home is not None and _is_foreign_name(file.removeprefix(home))
+
+
+def _is_foreign_name(name: str) -> bool:
+    bad = any(part.endswith(".") or _DEVICE.fullmatch(part) for part in name.split("/"))
+    return not bad and _FOREIGN_FILE.fullmatch(name) is not None
 
 
 def plain_json(value: Any, where: str) -> Any:
     """Return a setting as JSON values: numpy scalars as numbers, tuples as lists."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
+    if isinstance(value, int) and not strict_json.fits(value):
+        raise StoreError(
+            f"setting {where} cannot be stored: it has {value.bit_length():,} bits, allowed are 128"
+        )
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
@@ -177,8 +187,8 @@ def plain_json(value: Any, where: str) -> Any:
 def _checked_content(raw: bytes, where: str) -> dict[str, Any]:
     """Return the JSON object of a manifest; refuse other files, newer formats and edits."""
     try:
-        content = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+        content = strict_json.parse(raw)
+    except ValueError as error:
         raise StoreError(f"{where} is not JSON: {error}; {_ADVICE}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise StoreError(f"{where} is not the manifest of a multitudes model")
@@ -188,8 +198,8 @@ def _checked_content(raw: bytes, where: str) -> dict[str, Any]:
     if version > FORMAT_VERSION:
         raise StoreError(
             f"{where} was saved in format {version} by multitudes "
-            f"{content.get('library_version')}; this is {__version__}, which reads up to format "
-            f"{FORMAT_VERSION}: run  pip install --upgrade multitudes"
+            f"{_shown(content.get('library_version'))}; this is {__version__}, which reads up to "
+            f"format {FORMAT_VERSION}: run  pip install --upgrade multitudes"
         )
     if content.pop("checksum", None) != _checksum(content):
         raise StoreError(
@@ -199,9 +209,18 @@ def _checked_content(raw: bytes, where: str) -> dict[str, Any]:
     return content
 
 
+def _shown(version: Any) -> str:
+    return version if isinstance(version, str) and _VERSION.fullmatch(version) else "(unknown)"
+
+
 def _checksum(content: dict[str, Any]) -> str:
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _file_entry(content: Mapping[str, Any], *, format_version: int) -> FileEntry:
+    fast = None if format_version < 2 else _matching(content["xxh3_64"], _HEX)
+    return FileEntry(_count(content["bytes"]), _matching(content["sha256"], _HEX), fast)
 
 
 def _object_to_json(entry: ObjectEntry) -> dict[str, Any]:
@@ -227,6 +246,8 @@ def _object_from_json(content: Mapping[str, Any], depth: int) -> ObjectEntry:
     config = content["config"]
     if not isinstance(config, dict) or not isinstance(content["kind"], str):
         raise TypeError("kind must be a string and config an object")
+    if set(content["parts"]) & set(content["folders"]):
+        raise ValueError("a part and a folder have the same name")
     return ObjectEntry(
         kind=content["kind"],
         config=config,
@@ -242,7 +263,7 @@ def _object_from_json(content: Mapping[str, Any], depth: int) -> ObjectEntry:
 
 
 def _matching(value: Any, pattern: re.Pattern[str]) -> str:
-    if not isinstance(value, str) or not pattern.fullmatch(value):
+    if not isinstance(value, str) or not pattern.fullmatch(value) or _DEVICE.fullmatch(value):
         raise ValueError(f"{value!r} is not an allowed name")
     return value
 

@@ -5,21 +5,27 @@ This is the one place where stored settings meet a class that may have changed s
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
-from multitudes.errors import MultitudesError, StoreError
+from multitudes.errors import StoreError
+from multitudes.store.checking import check, foreign_errors, known_class, named
 from multitudes.store.registry import class_of
 from multitudes.store.state import State, Storable, Versioned
 
-# How Python says that a constructor was called with the wrong settings.
-_UNKNOWN = re.compile(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'")
-_MISSING = re.compile(r"(\w+)\.__init__\(\) missing \d+ required [\w-]+ arguments?: (.+)")
 _ADVICE = "load it with the version it was saved with, or train again"
 
 
-def build(state: State) -> object:
+def build(state: State, *, trusted: bool = False) -> object:
     """Build the object that a `State` describes; composite objects call it on their parts.
+
+    It is migrated and checked first, unless it is a part of a state for which that was done.
+
+    Parameters
+    ----------
+    state : State
+        What was stored.
+    trusted : bool
+        The state was checked before, when the same files were loaded: do not check it again.
 
     Raises
     ------
@@ -27,14 +33,20 @@ def build(state: State) -> object:
         If the kind is unknown, its contents are newer than its class, or they do not fit it.
     """
     cls = class_of(state.kind)
-    state = migrated(state)
-    try:
+    state = checked(state, trusted=trusted)
+    what = named(state.place or "", state.kind)
+    sentence = f"{cls.__name__} ({what}) could not be rebuilt from what was stored"
+    with foreign_errors(sentence, _ADVICE):
         return cls.from_state(state)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise StoreError(
-            f"{cls.__name__} (kind {state.kind!r}) could not be rebuilt from what was stored: "
-            f"{_problem(error)}; {_ADVICE}"
-        ) from error
+
+
+def checked(state: State, *, trusted: bool = False) -> State:
+    """Return a state of the present version whose contents were checked; see `build`."""
+    if state.place is None:
+        with foreign_errors(f"kind {state.kind!r} could not be migrated", _ADVICE):
+            state = migrated(state)
+        check(state, trusted=trusted)
+    return state
 
 
 def migrated(state: State) -> State:
@@ -43,7 +55,7 @@ def migrated(state: State) -> State:
     A part whose kind has no class belongs to the class around it, which migrates it.
     """
     state = replace(state, parts={name: migrated(part) for name, part in state.parts.items()})
-    cls = _known_class(state.kind)
+    cls = known_class(state.kind)
     if cls is None or state.version is None:
         return state
     newest = _version_of(cls)
@@ -66,27 +78,9 @@ def migrated(state: State) -> State:
 
 def current_version(kind: str) -> int:
     """Return the version in which a kind is stored now; 1 if its class does not say."""
-    cls = _known_class(kind)
+    cls = known_class(kind)
     return 1 if cls is None else _version_of(cls)
 
 
 def _version_of(cls: type[Storable]) -> int:
     return int(getattr(cls, "state_version", 1))
-
-
-def _known_class(kind: str) -> type[Storable] | None:
-    try:
-        return class_of(kind)
-    except StoreError:
-        return None
-
-
-def _problem(error: Exception) -> str:
-    """Return what does not fit, with the name of the setting if the error has it."""
-    if unknown := _UNKNOWN.search(str(error)):
-        return f"{unknown[1]} has no setting {unknown[2]!r}"
-    if missing := _MISSING.search(str(error)):
-        return f"{missing[1]} needs the setting {missing[2]}, which is not there"
-    if isinstance(error, KeyError):
-        return f"{error.args[0]!r} is not there"
-    return str(error) if isinstance(error, MultitudesError) else repr(error)

@@ -18,6 +18,11 @@ from multitudes.store.state import State, Storable
 _HOMES = {
     "tagger": "multitudes.tagger:Tagger",
     "disentangled": "multitudes.disentangle:Disentangled",
+    "ensemble": "multitudes.fusion:Ensemble",
+    "rank-fusion": "multitudes.fusion:RankFusion",
+    "calibrated-fusion": "multitudes.fusion:CalibratedFusion",
+    "learned-fusion": "multitudes.fusion:LearnedFusion",
+    "label-names": "multitudes.fusion.names:LabelNames",
     "eagle": "multitudes.groups:Eagle",
     "deep-miml": "multitudes.groups.miml:DeepMIML",
     "calibrated": "multitudes.scores.calibrated:Calibrated",

@@ -8,20 +8,22 @@ from pathlib import Path
 import numpy as np
 
 from multitudes.errors import StoreError
-from multitudes.store.files import check_dtype, sha256_of, write_arrays, write_strings
+from multitudes.files import disk
+from multitudes.store.checksums import entries_of
+from multitudes.store.files import check_dtype, write_arrays, write_strings
 from multitudes.store.folder import replaced
-from multitudes.store.foreign import files_below, root_modules, write_folder
+from multitudes.store.foreign import root_modules, write_folder
 from multitudes.store.manifest import (
     ARRAYS,
     MAX_DEPTH,
     ArrayEntry,
-    FileEntry,
     Manifest,
     ObjectEntry,
     check_name,
     plain_json,
 )
 from multitudes.store.migration import current_version
+from multitudes.store.opening import files_below
 from multitudes.store.registry import state_of
 from multitudes.store.state import State, Storable
 
@@ -49,7 +51,9 @@ def save(obj: Storable | State, path: str | PathLike[str]) -> None:
     try:
         with replaced(path) as (data, publish):
             write_state(state, data)
-            manifest = Manifest(data.name, _file_entries(data, entry), entry)
+            names = entry.file_names() | _foreign_files(data, entry)
+            manifest = Manifest(data.name, entries_of(data, names), entry)
+            Manifest.from_bytes(manifest.to_bytes(), f"the manifest of this {state.kind}")
             publish(manifest, root_modules(data, manifest))
     except OSError as error:
         raise StoreError(
@@ -90,15 +94,11 @@ def write_state(state: State, folder: Path) -> None:
     for name, values in state.strings.items():
         write_strings(folder / f"{name}.jsonl", values)
     for name, part in state.parts.items():
-        (folder / name).mkdir()
+        disk.make_folder(folder / name)
         write_state(part, folder / name)
     for name, source in state.folders.items():
         write_folder(source, folder / name)
 
 
-def _file_entries(data: Path, entry: ObjectEntry) -> dict[str, FileEntry]:
-    foreign = {home + name for home in entry.foreign_folders() for name in files_below(data / home)}
-    return {
-        name: FileEntry((data / name).stat().st_size, sha256_of(data / name))
-        for name in entry.file_names() | foreign
-    }
+def _foreign_files(data: Path, entry: ObjectEntry) -> set[str]:
+    return {home + name for home in entry.foreign_folders() for name in files_below(data / home)}

@@ -15,6 +15,18 @@ What a class stores may change from one version of it to the next. Such a class 
 The version is written beside each object. On load, `migrate_state` is called until the state has
 the version of the class, parts before the object they belong to, so that `from_state` knows only
 the present layout. A state that is newer than its class is refused.
+
+A class whose arrays are used without further checks, by compiled code above all, says what must
+hold::
+
+        @classmethod
+        def check_state(cls, state: State) -> None:
+            '''Every child is a cluster or a label.'''
+            if in_range(state.arrays["child"], 0, state.config["n_labels"]) >= 0:
+                raise StoreError("a child is not a label")
+
+It is called after migration and before `from_state`, which may trust what was checked. The store
+adds to its message which folder and part it is about, and what to do.
 """
 
 from __future__ import annotations
@@ -61,6 +73,13 @@ class State:
     parts: Mapping[str, State] = field(default_factory=dict)
     folders: Mapping[str, FolderSource] = field(default_factory=dict)
     version: int | None = None
+    # Where it lies in a model that was checked, such as "model/tree"; None before. It is not an
+    # argument, so that a changed copy (`dataclasses.replace`) counts as not checked.
+    place: str | None = field(default=None, init=False, repr=False, compare=False)
+
+    def note_checked(self, place: str) -> None:
+        """Note that this state was checked, as a part of a model that lies at `place` in it."""
+        object.__setattr__(self, "place", place)
 
 
 @runtime_checkable
@@ -84,3 +103,18 @@ class Versioned(Protocol):
     @classmethod
     def migrate_state(cls, state: State) -> State:
         """Return a state of an older version as one of a newer version, which it names."""
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """A storable class that says what must hold before an object is made of a state."""
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Raise a StoreError if arrays, strings, settings and parts do not fit each other.
+
+        After it, no kernel may read or write out of bounds or run forever, whatever the arrays
+        hold: names, dtypes, shapes against each other, counts and their sums, indices in range and
+        ascending where that is relied on, finite values. Parts were checked before. Parts of kinds
+        without a class are checked here. The message needs no path and no advice.
+        """

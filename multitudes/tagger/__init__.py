@@ -11,8 +11,11 @@ from multitudes.lazy import lazy_names
 
 __all__ = [
     "Among",
+    "AutoReport",
     "Choice",
     "GroupReport",
+    "MemberWorth",
+    "Score",
     "Tag",
     "TagLists",
     "Tagger",
@@ -29,6 +32,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from multitudes.tagger.auto.report import AutoReport, MemberWorth, Score
     from multitudes.tagger.datasets import (
         Among,
         Written,
@@ -47,8 +51,11 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "Among": "multitudes.tagger.datasets",
+        "AutoReport": "multitudes.tagger.auto.report",
         "Choice": "multitudes.tagger.presets",
         "GroupReport": "multitudes.tagger.reports.group_report",
+        "MemberWorth": "multitudes.tagger.auto.report",
+        "Score": "multitudes.tagger.auto.report",
         "Tag": "multitudes.tagger.tags",
         "TagLists": "multitudes.tagger.tags",
         "Tagger": "multitudes.tagger.tagger",

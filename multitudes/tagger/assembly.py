@@ -10,8 +10,10 @@ from sklearn.base import clone
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError, DataError
 from multitudes.features import PassThrough, TfidfFeatures
+from multitudes.fusion.members import given_members
 from multitudes.groups import Eagle
 from multitudes.models import model_spec
+from multitudes.tagger.costs.facts import lengths
 from multitudes.tagger.devices import set_device
 from multitudes.tagger.presets import (
     AUTO,
@@ -37,8 +39,9 @@ from multitudes.tagger.settings import (
     set_where_known,
     settings_of,
 )
-from multitudes.types import Model, ReadsTexts
+from multitudes.types import FusesMembers, LearnsFromNames, Model, ReadsTexts
 
+BY_NAMES = "lexical"  # what "auto" takes where there are names alone
 GROUPS_PREFIX = "groups."
 GROUP_DEFAULTS: dict[str, Any] = {"n_steps": "auto", "contrast": True, "use_counts": True}
 """Settings of `Eagle` that differ from its defaults, which are the paper's: better, for no time."""
@@ -84,6 +87,13 @@ def reads_texts(model: Any) -> bool:
     return isinstance(inside, ReadsTexts) and bool(inside.reads_texts)
 
 
+def learns_from_names(model: str | Any) -> bool:
+    """Whether a model, maybe given by name, needs nothing but the names of labels."""
+    if not isinstance(model, str):
+        return isinstance(model, LearnsFromNames) and bool(model.learns_from_names)
+    return model == AUTO or learns_from_names(model_spec(model).make_model())
+
+
 def check_spec(spec: TaggerSpec) -> None:
     """Refuse an unknown model, setting or device at once, before any data is read.
 
@@ -122,7 +132,7 @@ def assemble(spec: TaggerSpec, dataset: Dataset, *, from_groups: bool) -> Assemb
                 f"model must be a model's name or an estimator with fit and predict, "
                 f"got {spec.model!r}"
             )
-        model, choice = clone(spec.model), f"{type(spec.model).__name__}, as given"
+        model, choice = clone(spec.model), _as_given(spec.model)
         defaults = TfidfFeatures()
     features = _features(spec, model, dataset, defaults)
     if not from_groups:
@@ -139,19 +149,29 @@ def assemble(spec: TaggerSpec, dataset: Dataset, *, from_groups: bool) -> Assemb
     return Assembled(whole, features, f"{choice}; learned from groups" if from_groups else choice)
 
 
+def _as_given(model: Any) -> str:
+    if isinstance(model, FusesMembers):
+        names = [one.name for one in given_members(model.members)]
+        return f"an ensemble of {', '.join(names)}"
+    return f"{type(model).__name__}, as given"
+
+
 def _chosen(spec: TaggerSpec, dataset: Dataset) -> Choice:
     """Return the model by name, with its overlap, and why it is this one."""
     overlap: int = spec.settings.get(OVERLAP, 0)
+    if spec.model == AUTO and not len(dataset):
+        return Choice(BY_NAMES, 1, f"{BY_NAMES}, because there are names of labels and no texts")
     if spec.model != AUTO:
         return Choice(spec.model, overlap or 1, f"{spec.model}, as asked for")
     if asks_for_overlap(spec.settings):
         return Choice(
             "xr-linear", overlap, "xr-linear, because labels can share leaves only in a tree"
         )
-    chosen = choose(len(dataset), dataset.n_labels, overlap=overlap or None)
+    size, words = (len(dataset), dataset.n_labels), lengths(dataset)[0]
+    chosen = choose(*size, overlap=overlap or None, words=words)
     leaf_size = spec.settings.get("max_leaf_size", 0)
     if chosen.overlap > 1 and isinstance(leaf_size, int) and leaf_size >= dataset.n_labels:
-        plain = choose(len(dataset), dataset.n_labels, overlap=1).reason
+        plain = choose(*size, overlap=1, words=words).reason
         return Choice(
             chosen.model, 1, f"{plain}; without overlap, because one leaf holds all labels"
         )

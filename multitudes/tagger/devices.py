@@ -7,8 +7,9 @@ from typing import Any
 
 from multitudes.errors import ConfigError
 from multitudes.features import ConcatFeatures
+from multitudes.fusion.members import given_members
 from multitudes.tagger.settings import FEATURES_PREFIX, settings_of
-from multitudes.types import MovesToDevice
+from multitudes.types import FusesMembers, MovesToDevice
 
 ANYWHERE = ("auto", "cpu")  # what a model without torch takes as well
 ANYHOW = ("auto", "float32")
@@ -22,13 +23,16 @@ def set_device(model: Any, features: Any, device: str) -> None:
     ConfigError
         If there is no such device here, or neither can use it.
     """
-    known = {**settings_of(model), **settings_of(features, FEATURES_PREFIX)}
-    places = [known[name] for name in ("training.device", "features.device") if name in known]
+    places = []
+    for one, own in _pairs(model, features):
+        known = {**settings_of(one), **settings_of(own, FEATURES_PREFIX)}
+        names = ("training.device", "features.device", "device")
+        places += [known[name] for name in names if name in known]
+        if device == "cpu" and "index.device" in known:  # else it goes by what there is
+            known["index.device"].set(device)
     _check_used(bool(places), model, device)
     for place in places:
         place.set(device)
-    if device == "cpu" and "index.device" in known:  # else it goes by what there is
-        known["index.device"].set(device)
     if places:
         _check_there(device)
 
@@ -52,8 +56,18 @@ def move(model: Any, features: Any, device: str | None, precision: str | None) -
 
 
 def _movable(model: Any, features: Any) -> Iterator[MovesToDevice]:
-    blocks = features.blocks_ if isinstance(features, ConcatFeatures) else [features]
-    return (part for part in (model, *blocks) if isinstance(part, MovesToDevice))
+    for one, own in _pairs(model, features, fitted=True):
+        blocks = own.blocks_ if isinstance(own, ConcatFeatures) else [own]
+        yield from (part for part in (one, *blocks) if isinstance(part, MovesToDevice))
+
+
+def _pairs(model: Any, features: Any, *, fitted: bool = False) -> Iterator[tuple[Any, Any]]:
+    """Yield a model and its features; of an ensemble, those of each member."""
+    if not isinstance(model, FusesMembers):
+        yield model, features
+        return
+    members = model.members_ if fitted else given_members(model.members)  # type: ignore[attr-defined]
+    yield from ((one.model, one.features) for one in members)
 
 
 def _check_used(used: bool, model: Any, device: str) -> None:

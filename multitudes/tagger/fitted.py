@@ -16,6 +16,7 @@ from multitudes.estimator import Estimator
 from multitudes.metrics import Report
 from multitudes.scores.calibrated import Calibrated, CalibrationReport
 from multitudes.tagger import inputs
+from multitudes.tagger.auto.report import AutoReport
 from multitudes.tagger.evaluation import evaluate_dataset
 from multitudes.tagger.explanations import (
     WITHOUT_WORDS,
@@ -27,6 +28,7 @@ from multitudes.tagger.reports.group_report import GroupReport
 from multitudes.tagger.reports.summary import tagger_view
 from multitudes.tagger.tags import TagLists, named_tags
 from multitudes.types import Predictions
+from multitudes.validation import checked_features
 
 if TYPE_CHECKING:
     from multitudes.disentangle import Ambiguity, Sense
@@ -48,6 +50,7 @@ class FittedTagger(Estimator):
     feature_names_: Sequence[str] | None
     choice_: str
     examples_: dict[int, str]
+    auto_report_: AutoReport | None = None  # of fit, with a budget
     group_report_: GroupReport | None
     calibrated_: Calibrated | None
     verbose: bool
@@ -215,10 +218,13 @@ class FittedTagger(Estimator):
             Or X, for a tagger fitted on features.
         """
         predictor, given = self._predictor(), self._checked_inputs(texts)
+        if not self.takes_texts_:
+            given = checked_features(given)
         rows: list[int] = []
         for start in range(0, count(given), BATCH):
             block = given[start : start + BATCH]
-            empty = says_nothing(block) | says_nothing(predictor.transform(block))
+            known = says_nothing(predictor.transform(block))  # which checks the block
+            empty = known | says_nothing(block)
             rows += (start + np.flatnonzero(empty)).tolist()
         return rows
 

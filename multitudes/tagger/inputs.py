@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from difflib import get_close_matches
 from typing import Any
 
@@ -16,6 +16,7 @@ from multitudes.data.predictions.alignment import over_names, with_names
 from multitudes.data.records import Ragged
 from multitudes.errors import DataError
 from multitudes.validation import checked_features
+from multitudes.validation.sparse import own_csr
 
 Group = str | int
 SEARCHED_NAMES = 20_000  # label names compared with a misspelled one: more would take seconds
@@ -96,7 +97,7 @@ def checked_inputs(texts: Any, *, takes_texts: bool) -> Any:
                 "this tagger was fitted on features X, not on texts: "
                 f"pass X (n_instances, n_features), got {type(texts).__name__}"
             )
-        return texts
+        return own_csr(texts, "X") if issparse(texts) else texts
     if isinstance(texts, str):
         raise DataError("predict takes a list of texts, got one str: write [text]")
     if issparse(texts):
@@ -129,6 +130,8 @@ def known_labels(dataset: Dataset, names: Sequence[str]) -> Dataset:
 
 def label_id(label: str, names: Sequence[str]) -> int:
     """Return the id of a label; an unknown one is an error that names the nearest."""
+    if not isinstance(label, str):
+        raise DataError(f"a label is named by a str, got {label!r:.200}")
     if label not in names:
         near = get_close_matches(label, names[:SEARCHED_NAMES], n=1)
         hint = f"did you mean {near[0]!r}?" if near else "classes_ lists them"
@@ -172,6 +175,9 @@ def grouped_texts(
 
     Labels are numbered by name, groups in the order of `group_labels`.
     """
+    for name, given in (("texts", texts), ("groups", groups)):
+        if issparse(given) or not isinstance(given, Sized):
+            raise DataError(f"{name} must be a list, one for each text, got {type(given).__name__}")
     if isinstance(texts, str) or isinstance(groups, str) or len(texts) != len(groups):
         raise DataError(
             "there must be one group, or list of groups, per text, got "
@@ -204,6 +210,8 @@ def _counted(values: Any, what: str) -> str:
 
 
 def _members(row: Any, number: int, index: Mapping[Group, int]) -> list[int]:
+    if isinstance(row, float) or not isinstance(row, (str, int, type(None), Iterable)):
+        raise DataError(f"groups[{number}] must be a group, a list of them or None, got {row!r}")
     names = [] if row is None else [row] if isinstance(row, (str, int)) else list(row)
     for name in names:
         if not isinstance(name, (str, int)) or name not in index:

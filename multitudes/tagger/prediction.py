@@ -19,6 +19,7 @@ from multitudes.scores.calibrated import Calibrated, CalibrationConfig
 from multitudes.tagger.restriction import best_among, only
 from multitudes.types import IntArray, MakesSets, Predictions, RestrictsLabels
 from multitudes.validation import checked_count
+from multitudes.validation.sparse import own_csr
 
 Kind = Literal["scores", "probabilities", "sets"]
 
@@ -228,8 +229,7 @@ def says_nothing(X: Any) -> npt.NDArray[np.bool_]:
     to models that read texts themselves, which know parts of any word.
     """
     if sp.issparse(X):
-        rows: Any = X
-        rows = rows.tocsr()
+        rows = own_csr(X, "X", copy=False)
         return np.asarray(np.diff(rows.indptr) == 0, np.bool_)
     if hasattr(X, "shape"):
         return np.asarray(~np.asarray(X).any(axis=1), np.bool_)

@@ -11,16 +11,20 @@ from multitudes.errors import ConfigError, counted, suggestion
 from multitudes.features import ConcatFeatures, TfidfFeatures
 from multitudes.models import ModelSpec, built_in_models, model_spec
 from multitudes.models.features import ENCODER, FEATURES, feature_spec
+from multitudes.tagger.costs.estimates import seconds_of_rankers
 from multitudes.tagger.settings import settings_of
+from multitudes.validation import checked_count, checked_number
 
 AUTO = "auto"
 AUTOMATIC = ("xr-linear", "one-vs-all")
 """The models among which "auto" chooses; it takes the first if labels shall share leaves."""
 
-# Up to here one ranker per label trains in seconds, and no tree can lose a label on the way down.
-ONE_VS_ALL_MAX_LABELS = 1_000
-ONE_VS_ALL_MAX_PAIRS = 20_000_000  # instances times labels
-# Beyond, trees have so many leaves that instances miss some, and a second leaf pays.
+# One ranker per label is trained up to here: CPU seconds, of a machine such as most. On a part of
+# the training data held out it was better than a tree with overlap on eurlex-titles, and about as
+# good on debian-debtags (choices-validation.json); it is also smaller, and faster to ask.
+ONE_VS_ALL_SECONDS = 25.0
+FEW_LABELS = 200  # with less, a tree has a leaf or two
+# Instances miss leaves of a tree, and a second leaf pays.
 AUTO_OVERLAP = 2
 
 OVERLAP = "overlap"
@@ -44,18 +48,24 @@ class Choice(NamedTuple):
     reason: str
 
 
-def choose(n_instances: int, n_labels: int, *, overlap: int | None = None) -> Choice:
-    """Return what "auto" means for data of this size.
+def choose(
+    n_instances: int, n_labels: int, *, overlap: int | None = None, words: float = 30.0
+) -> Choice:
+    """Return what "auto" means for data of this size, without a budget.
 
     Parameters
     ----------
     n_instances, n_labels : int
     overlap : int, optional
         1 if labels shall not share leaves; by default they do where that pays.
+    words : float
+        Of a text, on average: distinct ones.
     """
+    n_instances = checked_count(n_instances, "n_instances", at_least=0)
+    n_labels = checked_count(n_labels, "n_labels", at_least=0)
+    words = checked_number(words, "words", at_least=0)
     size = f"{counted(n_labels, 'label')} and {counted(n_instances, 'instance')}"
-    small = n_labels <= ONE_VS_ALL_MAX_LABELS
-    if small and n_instances * n_labels <= ONE_VS_ALL_MAX_PAIRS:
+    if seconds_of_rankers(n_instances, n_labels, words) <= ONE_VS_ALL_SECONDS:
         reason = (
             f"one-vs-all, because {size} are few enough to score every label of a text: "
             "none can be lost on the way down a tree"
@@ -65,7 +75,7 @@ def choose(n_instances: int, n_labels: int, *, overlap: int | None = None) -> Ch
         f"because one ranker per label over {size} would be slow: "
         "a label tree reaches the same labels in far fewer steps"
     )
-    if small or overlap == 1:
+    if n_labels < FEW_LABELS or overlap == 1:
         return Choice("xr-linear", 1, f"xr-linear, {why}")
     reason = f"xr-linear with overlap {AUTO_OVERLAP}, {why}, and finds more with two leaves a label"
     return Choice("xr-linear", AUTO_OVERLAP, reason)
@@ -107,11 +117,14 @@ def make_model(name: str, settings: Mapping[str, Any]) -> tuple[Any, dict[str, A
     """
     spec = model_spec(name)
     overlapping = asks_for_overlap(settings)
-    if not spec.has_leaves and OVERLAP in settings:
-        raise ConfigError(
-            f"{spec.name} has no leaves that labels could share: take "
-            f"{names_of(lambda spec: spec.has_leaves)}, or leave out overlap"
-        )
+    if not spec.has_leaves:
+        model = spec.make_model()
+        if OVERLAP in settings and OVERLAP not in settings_of(model):
+            raise ConfigError(
+                f"{spec.name} has no leaves that labels could share: take "
+                f"{names_of(lambda spec: spec.has_leaves)}, or leave out overlap"
+            )
+        return model, dict(settings)
     if overlapping:
         return full_model(spec), dict(settings)
     plain = spec.make_model()

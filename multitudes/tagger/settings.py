@@ -7,6 +7,7 @@ is listed here: settings and their sentences come from the estimators and their 
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import typing
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from multitudes.config import Config
+from multitudes.config import Config, Search
 from multitudes.errors import ConfigError, suggestion
 
 FEATURES_PREFIX = "features."
@@ -74,6 +75,21 @@ class Setting:
             return config_sentences(type(self.estimator.get_params(deep=False)[name]))[field]
         return documented_parameters(type(self.estimator)).get(name, "")
 
+    def search(self) -> Search | None:
+        """Return the values worth trying, as declared beside its default; None if none are.
+
+        Fields of a Config have them in `setting(...)`, other parameters in `search_space` of their
+        class, a mapping by name.
+        """
+        name, _, field = self.key.partition("__")
+        value = self.estimator.get_params(deep=False)[name]
+        config = type(value) if field else getattr(type(self.estimator), "config_class", None)
+        if config is not None:
+            found = {one.name: one for one in dataclasses.fields(config)}.get(field or name)
+            return None if found is None else found.metadata.get("search")
+        declared: Search | None = getattr(self.estimator, "search_space", {}).get(name)
+        return declared
+
 
 # ------------------------------------------------------------------ reading and setting
 
@@ -86,6 +102,8 @@ def parse_settings(assignments: Sequence[str]) -> dict[str, Any]:
     """
     settings: dict[str, Any] = {}
     for assignment in assignments:
+        if not isinstance(assignment, str):
+            raise ConfigError(f"a setting is given as name=value, a str, got {assignment!r}")
         name, separator, value = assignment.partition("=")
         if not separator or not name.strip():
             raise ConfigError(

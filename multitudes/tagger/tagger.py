@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from multitudes import progress
-from multitudes.data import Dataset
-from multitudes.errors import DataError, StoreError
+from multitudes.data import Dataset, LabelSpace
+from multitudes.errors import ConfigError, DataError, StoreError
 from multitudes.groups.grouped_dataset import groups_to_learn
 from multitudes.scores.calibrated import CalibrationConfig
 from multitudes.store import State, load, save
 from multitudes.store.folder import check_writable
 from multitudes.tagger import inputs, updating
 from multitudes.tagger.announcing import announce
-from multitudes.tagger.assembly import TaggerSpec, assemble, check_spec
+from multitudes.tagger.assembly import TaggerSpec, assemble, check_spec, learns_from_names
+from multitudes.tagger.auto.deadline import check_for_budget, seconds_of
 from multitudes.tagger.devices import move
 from multitudes.tagger.explanations import texts_to_show
 from multitudes.tagger.fitted import FittedTagger
 from multitudes.tagger.presets import AUTO
 from multitudes.tagger.settings import dotted
-from multitudes.tagger.storing import from_parts, tagger_state
-from multitudes.tagger.training import TrainingData, fit_model
+from multitudes.tagger.storing import check_tagger, from_parts, tagger_state
+from multitudes.tagger.training import TrainingData, fit_model, with_labels_of_members
 
 
 class Tagger(FittedTagger):
@@ -54,6 +56,11 @@ class Tagger(FittedTagger):
         if there is one.
     verbose : bool
         Show progress on stderr.
+    budget : str, float or timedelta, optional
+        With "auto", a time to train in: "90s", "10m", "1h30m", or seconds. It trains as many
+        members as fit in, measures them on a part that it holds out, and fuses those that help;
+        at the end of the time, or at Ctrl-C, it is made of what is ready. By default it trains one
+        linear model.
 
     Attributes
     ----------
@@ -69,6 +76,8 @@ class Tagger(FittedTagger):
         Names of the columns of X, for a tagger fitted on X that had them.
     choice_ : str
         Which model was taken, and why.
+    auto_report_ : AutoReport or None
+        What was trained with a budget, and what each member is worth.
     examples_ : dict of int to str
         Shortened training texts, by row, that `senses` or `explain` show; only with overlap, or
         of a text encoder that keeps its instances.
@@ -97,6 +106,7 @@ class Tagger(FittedTagger):
         n_jobs: int | None = None,
         device: str | None = None,
         verbose: bool = False,
+        budget: str | float | timedelta | None = None,
     ) -> None:
         self.model = model
         self.features = features
@@ -105,13 +115,19 @@ class Tagger(FittedTagger):
         self.n_jobs = n_jobs
         self.device = device
         self.verbose = verbose
+        self.budget = budget
 
     def check(self) -> None:
         """Refuse an unknown model, setting or device at once, before any data is read.
 
         With "auto", a setting of any model that may be chosen is accepted here.
         """
-        check_spec(self._spec())
+        spec = self._spec()
+        if self.budget is not None:
+            seconds_of(self.budget)
+            check_for_budget(self.model)
+            spec = spec._replace(device=None)
+        check_spec(spec)
 
     def fit(
         self,
@@ -130,7 +146,8 @@ class Tagger(FittedTagger):
         ----------
         texts : sequence of str, or Dataset
             A list, an array, a column of pandas, polars or Hugging Face. A Dataset, of texts or of
-            features, brings its labels.
+            features, brings its labels. None at all, ``fit([], [], label_names=...)``, for a model
+            that finds labels by their names.
         labels : sequence of sequences of str, or 0/1 matrix (n_instances, n_labels)
             The label names of each text; or an array, sparse matrix or DataFrame of 0 and 1.
         label_names : sequence of str, optional
@@ -151,29 +168,44 @@ class Tagger(FittedTagger):
             Folder to save to during a long training; one that was stopped goes on from there.
         """
         dataset = inputs.labeled(texts, labels, label_names=label_names, label_texts=label_texts)
+        dataset = with_labels_of_members(self.model, dataset)
         if isinstance(validation, tuple):
             validation = inputs.labeled(*validation)
         if checkpoint is not None:
             check_writable(Path(checkpoint))
         if from_groups is None:
             from_groups = dataset.group_labels is not None and not dataset.Y.nnz
-        if not len(dataset) or not (from_groups or dataset.Y.nnz):
+        names_alone = not len(dataset) and learns_from_names(self.model)
+        if not names_alone and (not len(dataset) or not (from_groups or dataset.Y.nnz)):
             raise DataError(
                 f"there is nothing to learn from: {dataset!r}; at least one instance needs a label"
             )
         grouped = groups_to_learn(dataset) if from_groups else None
-        parts = assemble(self._spec(), dataset, from_groups=from_groups)
         data = TrainingData(dataset, grouped, validation, checkpoint, self.n_jobs)
         with progress.shown(self.verbose):
-            announce(parts, data)
-            self.model_, self.group_report_ = fit_model(parts.model, parts.features, data)
-        names = dataset.label_names or [str(label) for label in range(dataset.n_labels)]
-        self.features_, self.classes_, self.choice_ = parts.features, tuple(names), parts.choice
+            if self.budget is None:
+                self._fit_model(data)
+            else:
+                self._fit_in_budget(data)
+        self.classes_ = tuple(LabelSpace.of(dataset).names)
         self.takes_texts_, self.feature_names_ = dataset.texts is not None, dataset.feature_names
         self.examples_ = texts_to_show(self.model_, data.texts_of_rows())
         self.titles_ = inputs.label_titles(dataset)
         self.calibrated_ = None
         return self
+
+    def _fit_model(self, data: TrainingData) -> None:
+        parts = assemble(self._spec(), data.dataset, from_groups=data.grouped is not None)
+        announce(parts, data)
+        self.model_, self.group_report_ = fit_model(parts.model, parts.features, data)
+        self.features_, self.choice_, self.auto_report_ = parts.features, parts.choice, None
+
+    def _fit_in_budget(self, data: TrainingData) -> None:
+        from multitudes.tagger.auto.fitting import fit_in_budget  # members need much else
+
+        chosen = fit_in_budget(self._spec(), data, self.budget)
+        self.model_, self.features_, self.group_report_ = chosen.model, chosen.features, None
+        self.choice_, self.auto_report_ = chosen.choice, chosen.report
 
     def fit_groups(
         self,
@@ -299,9 +331,11 @@ class Tagger(FittedTagger):
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, verify: bool = False) -> Self:
-        """Load what `save` wrote; with `verify`, compare every file's SHA-256."""
-        tagger = load(path, verify=verify)
+    def load(
+        cls, path: str | PathLike[str], *, verify: bool = False, in_memory: bool = False
+    ) -> Self:
+        """Load what `save` wrote; `verify` and `in_memory` are those of `multitudes.load`."""
+        tagger = load(path, verify=verify, in_memory=in_memory)
         if not isinstance(tagger, cls):
             raise StoreError(
                 f"{path} holds a {type(tagger).__name__}, not a Tagger: "
@@ -315,6 +349,11 @@ class Tagger(FittedTagger):
         return tagger_state(self)
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check settings, label names and titles."""
+        check_tagger(state)
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """Build a fitted tagger again."""
         parameters, learned = from_parts(state)
@@ -323,7 +362,10 @@ class Tagger(FittedTagger):
         return tagger
 
     def _spec(self) -> TaggerSpec:
-        settings = {dotted(name): value for name, value in (self.settings or {}).items()}
+        given = {} if self.settings is None else self.settings
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+            raise ConfigError(f"settings must be a mapping of names to values, got {given!r:.200}")
+        settings = {dotted(name): value for name, value in given.items()}
         return TaggerSpec(
             self.model, self.features, settings, self.random_state, self.n_jobs, self.device
         )

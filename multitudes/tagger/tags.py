@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from multitudes import views
-from multitudes.types import Predictions, tidy_frame
+from multitudes.frames import tidy_frame
+from multitudes.types import Predictions
 
 
 class Tag(NamedTuple):

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from multitudes.data import Dataset, LabelSpace
-from multitudes.data.predictions.alignment import over_names
+from multitudes.data import Dataset, LabelSpace, relabel
+from multitudes.data.predictions.alignment import over_names, with_names
 from multitudes.errors import ConfigError, DataError, TrainingError
+from multitudes.fusion.members import given_members
 from multitudes.groups import Eagle
 from multitudes.groups.grouped_dataset import features_of
 from multitudes.linear.checkpoint import clear_used
@@ -21,6 +22,7 @@ from multitudes.tagger.prediction import inner_model, named_failures
 from multitudes.tagger.reports.group_report import GroupReport
 from multitudes.tagger.settings import set_where_known, settings_of
 from multitudes.types import (
+    FusesMembers,
     Model,
     MovesToDevice,
     Predictions,
@@ -93,7 +95,7 @@ def fit_model(model: Any, features: Any, data: TrainingData) -> tuple[Any, Group
         set_where_known(model, "checkpoint", data.checkpoint)
     X = features.fit_transform(dataset.X if dataset.texts is None else dataset.texts)
     if data.grouped is None:
-        return fitted(model, X, dataset.Y), None
+        return fitted(model, X, dataset.Y, **_names_for(model, dataset)), None
     eagle = fitted(model, X, *data.grouped)
     return eagle.model_, _report(eagle, data)
 
@@ -115,7 +117,7 @@ def _fit_on_texts(model: Any, data: TrainingData) -> tuple[Any, GroupReport | No
     dataset = data.dataset
     inside = model.model if data.grouped else model
     arguments = fit_arguments(inside, data)
-    with _torch_threads(inside, data.n_jobs):
+    with threads_of(inside, data.n_jobs):
         if data.grouped is None:
             return fitted(inside, dataset.texts, dataset.Y, **arguments), None
         if data.checkpoint is not None and model.rounds:
@@ -131,7 +133,7 @@ def _fit_on_texts(model: Any, data: TrainingData) -> tuple[Any, GroupReport | No
 
 def fit_arguments(model: Any, data: TrainingData) -> dict[str, Any]:
     """Return what a model over texts learns from beside texts and Y, as far as it takes it."""
-    arguments: dict[str, Any] = {}
+    arguments = _names_for(model, data.dataset)
     if isinstance(model, TakesLabelTexts):
         arguments["label_texts"] = texts_of_labels(data.dataset, needed=model.needs_label_texts)
     if isinstance(model, TrainsInEpochs):
@@ -142,6 +144,27 @@ def fit_arguments(model: Any, data: TrainingData) -> dict[str, Any]:
     elif data.checkpoint is not None:
         raise ConfigError(f"{type(model).__name__} keeps no checkpoint: leave it out")
     return arguments
+
+
+def _names_for(model: Any, dataset: Dataset) -> dict[str, Any]:
+    """Return the names of labels for an ensemble, whose members may know labels by name."""
+    return {"label_names": LabelSpace.of(dataset).names} if is_ensemble(model) else {}
+
+
+def is_ensemble(model: Any) -> bool:
+    """Whether a model is made of others, which have features and labels of their own."""
+    return isinstance(model, FusesMembers)
+
+
+def with_labels_of_members(model: Any, dataset: Dataset) -> Dataset:
+    """Return a Dataset over its labels and those that fitted members of an ensemble know."""
+    if not is_ensemble(model):
+        return dataset
+    known = model.label_names_of_members()
+    own = LabelSpace.of(dataset).names
+    if not known or set(known) <= set(own):
+        return dataset
+    return relabel(with_names(dataset, own), LabelSpace(list(dict.fromkeys([*own, *known]))))
 
 
 def _kept_aside(validation: Dataset, dataset: Dataset) -> tuple[Any, Sparse]:
@@ -155,8 +178,10 @@ def _kept_aside(validation: Dataset, dataset: Dataset) -> tuple[Any, Sparse]:
     return known.texts, known.Y
 
 
-def _torch_threads(model: Any, n_jobs: int | None) -> Any:
-    if not isinstance(model, MovesToDevice):
+def threads_of(model: Any, n_jobs: int | None) -> Any:
+    """Return the context in which a model is trained: torch has its own number of threads."""
+    models = [one.model for one in given_members(model.members)] if is_ensemble(model) else [model]
+    if not any(isinstance(one, MovesToDevice) for one in models):
         return nullcontext()
     from multitudes.deep.devices import torch_threads
 
@@ -229,6 +254,9 @@ def training_notes(model: Any) -> list[str]:
     if best is not None:
         measured = ", ".join(f"{name} {100 * value:.2f}" for name, value in best.metrics.items())
         notes.append(f"kept epoch {best.epoch + 1} of {len(history.epochs)}: {measured}")
+    if is_ensemble(model):
+        notes.append(str(model.report_))
+        notes += [f"{one.name}: {n}" for one in model.members_ for n in training_notes(one.model)]
     for attribute, meaning in COUNTS.items():
         count = getattr(model, attribute, 0)
         if count:

@@ -19,6 +19,7 @@ from multitudes.tagger.presets import names_of
 from multitudes.tagger.reports.update_report import UpdateReport
 from multitudes.types import (
     AddsLabels,
+    FusesMembers,
     KeepsInstances,
     RemovesLabels,
     Sparse,
@@ -62,7 +63,15 @@ def add_labels(
         The labels that the tagger has.
     """
     model = predictor.model
-    if isinstance(model, TakesLabelTexts):
+    if isinstance(model, FusesMembers) and dataset is not None:
+        new = new_names(dataset, known)
+        check_new(new, described(label_texts), known)
+        said = _texts_of_new(dataset, known) | dict(described(label_texts))
+        texts = [said.get(name, name) for name in new]
+        Y = relabel(dataset, LabelSpace((*known, *new))).Y
+        model.add_labels(predictor.transform(inputs), Y, label_texts=texts)  # type: ignore[attr-defined]
+        return (*known, *new)
+    if isinstance(model, TakesLabelTexts) and not isinstance(model, FusesMembers):
         new, texts, examples = new_labels(dataset, described(label_texts), known)
         model.add_labels(texts, examples)  # type: ignore[attr-defined]
         return (*known, *new)
@@ -206,7 +215,9 @@ def _learn(tagger: Changeable, dataset: Dataset) -> dict[str, Any]:
     known, model, predictor = tagger.classes_, tagger.model_, tagger._predictor()
     dataset = with_names(dataset, known)
     labeled = dataset.take(np.flatnonzero(np.diff(dataset.Y.indptr)))
-    texts = _texts_of_new(dataset, known) if isinstance(model, TakesLabelTexts) else {}
+    texts = {}
+    if isinstance(model, TakesLabelTexts) and not isinstance(model, FusesMembers):
+        texts = _texts_of_new(dataset, known)  # an ensemble needs instances of new labels
     if not len(labeled) and not texts:
         raise DataError(
             f"there is nothing to learn from: none of the {len(dataset):,} instances has a label"

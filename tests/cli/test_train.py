@@ -15,7 +15,8 @@ def test_trains_a_model_that_tags(model):
 
 
 def test_evaluates_on_test_data_and_says_what_it_did(cli, train_file, test_file, tmp_path):
-    result = cli("train", train_file, "-o", tmp_path / "m", "--test", test_file)
+    arguments = ("--test", test_file, "--budget", "none")
+    result = cli("train", train_file, "-o", tmp_path / "m", *arguments)
     assert result.code == 0
     assert "auto" not in result.err
     assert "one-vs-all, because 5 labels and 120 instances" in result.err

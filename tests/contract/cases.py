@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import multitudes
 from multitudes.disentangle import Disentangled
 from multitudes.groups import Eagle
+from multitudes.lexical import Lexical
 from multitudes.linear import OneVsAll, Parabel, XRLinear
 
 NOT_MODELS = {"Model", "Tagger"}  # a protocol, and what is made of a model and features
@@ -114,6 +115,12 @@ def feature_cases() -> dict[str, Case]:
     }
 
 
+def name_cases() -> dict[str, Case]:
+    """Models over texts that need no network."""
+    can = UPDATES | {"ReadsTexts", "TakesLabelTexts", "LearnsFromNames"}
+    return {"Lexical": Case(Lexical, texts, fit_texts, can | {"Explains", "RestrictsLabels"})}
+
+
 def group_cases() -> dict[str, Case]:
     """Models over features with ``fit(X, groups, group_labels)``."""
 
@@ -177,11 +184,24 @@ def text_cases() -> dict[str, Case]:
             prime,
             texts,
             fit_texts,
-            TEXTS | UPDATES | {"Explains", "KeepsInstances", "RestrictsLabels"},
+            TEXTS | UPDATES | {"Explains", "KeepsInstances", "RestrictsLabels", "LearnsFromNames"},
             tolerance=1e-5,
         ),
         "OTSeq2Set": Case(otseq2set, texts, fit_texts, TEXTS | {"MakesSets"}, tolerance=1e-5),
     }
 
 
-CASES = feature_cases() | group_cases() | text_cases()
+def ensemble_cases() -> dict[str, Case]:
+    """Several models as one, over texts: one over words and one over parts of words."""
+    from multitudes.features import TfidfFeatures
+    from multitudes.fusion import Ensemble
+
+    def ensemble() -> Any:
+        chars = TfidfFeatures(word_ngrams=None, char_ngrams=(2, 3))
+        return Ensemble([("words", OneVsAll()), ("characters", (chars, OneVsAll()))])
+
+    can = UPDATES | {"ReadsTexts", "TakesLabelTexts", "Explains", "KeepsInstances", "FusesMembers"}
+    return {"Ensemble": Case(ensemble, texts, fit_texts, can)}
+
+
+CASES = feature_cases() | name_cases() | group_cases() | text_cases() | ensemble_cases()

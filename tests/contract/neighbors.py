@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from multitudes.estimator import Estimator
-from multitudes.store import State, register
+from multitudes.store import State, checks, register
 from multitudes.types import Predictions
 from multitudes.validation import checked_count, checked_features, checked_labels
 
@@ -48,6 +48,16 @@ class Neighbors(Estimator):
         self.check_fitted()
         arrays = {"X": self.X_.toarray(), "Y": self.Y_.toarray()}
         return State("test-neighbors", {"power": self.power}, arrays)
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check that X and Y are finite, and have a row for each instance."""
+        checks.names(state, config=("power",), arrays=("X", "Y"))
+        checks.count(state, "power", at_least=1)
+        X = checks.array(state, "X", "float32", (None, None))
+        Y = checks.array(state, "Y", ("float32", "float64"), (len(X), None))
+        checks.finite(X, "X")
+        checks.finite(Y, "Y")
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -27,6 +27,7 @@ from .cases import CASES, Case, models_of, public_models
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+WRAPPED = ("model", "members")  # parameters that a model cannot be made without
 PROTOCOLS = {
     name: one
     for name, one in vars(types).items()
@@ -89,8 +90,8 @@ def test_a_model_is_an_estimator_of_ours(name, case):
 def test_parameters_are_keyword_only_and_configs_have_defaults(case):
     parameters = inspect.signature(type(case.make())).parameters.values()
     for parameter in parameters:
-        assert parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "model"
-        if parameter.name != "model":
+        assert parameter.kind is parameter.KEYWORD_ONLY or parameter.name in WRAPPED
+        if parameter.name not in WRAPPED:
             assert parameter.default is not parameter.empty
         if "Config" in str(parameter.annotation) or "Training" in str(parameter.annotation):
             assert isinstance(parameter.default, Config)

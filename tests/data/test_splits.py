@@ -181,8 +181,8 @@ def test_test_size_out_of_range_is_refused(test_size) -> None:
     ("arguments", "message"),
     [
         ({"by": "groups"}, "did you mean 'group'"),
-        ({"random_state": -1}, "random_state must be an integer >= 0, got -1"),
-        ({"n_folds": 1}, "n_folds must be an integer >= 2, got 1"),
+        ({"random_state": -1}, "random_state must be a whole number >= 0, got -1"),
+        ({"n_folds": 1}, "n_folds must be a whole number >= 2, got 1"),
         ({"n_folds": 11}, "n_folds must be <= 10, the number of instances, got 11"),
     ],
 )

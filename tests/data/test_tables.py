@@ -218,3 +218,8 @@ def test_numbers_that_have_names():
     unlabeled = datasets.Dataset.from_dict(columns | {"one": [1, -1, 1]}, features=features)
     with pytest.raises(DataError, match="row 1 of column 'one' holds label -1, of 2 that have"):
         Dataset.from_huggingface(unlabeled, text="text", labels="one")
+
+
+def test_a_matrix_is_no_column():
+    with pytest.raises(DataError, match="expected a list or a column, got csr_array"):
+        Dataset.from_lists(["a b"], [["x"]], uids=sp.csr_array((1, 3)))

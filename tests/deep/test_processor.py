@@ -50,7 +50,7 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(processor, "host", lambda: AMX)
     monkeypatch.setattr(processor, "_known", {})
     monkeypatch.setattr(processor, "_set_here", False)
-    monkeypatch.setattr(processor, "_memory_folder", lambda: tmp_path)
+    monkeypatch.setattr(processor, "cache_folder", lambda: tmp_path)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
 
     def start(children):
@@ -251,7 +251,7 @@ def test_without_a_place_to_write_each_process_tries(machine, monkeypatch, tmp_p
     file = tmp_path / "file"
     file.write_text("")
     folder = None if place == "none" else file / "below"
-    monkeypatch.setattr(processor, "_memory_folder", lambda: folder)
+    monkeypatch.setattr(processor, "cache_folder", lambda: folder)
     children = machine(Children(plain=RIGHT))
     assert processor.bf16_works()
     forget(monkeypatch)
@@ -266,11 +266,9 @@ def test_without_a_python_to_start_there_is_no_trial(machine, monkeypatch):
     assert children.started == []
 
 
-def test_memory_lies_where_numba_keeps_kernels(tmp_path):
-    code = "from multitudes.deep import processor; print(processor._memory_folder())"
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = run(code, environment)
-    assert tmp_path in Path(done.strip()).parents
+def test_memory_lies_in_the_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("MULTITUDES_CACHE", str(tmp_path))
+    assert processor._memory("bf16.json") == tmp_path / "bf16.json"
 
 
 # ---------------------------------------------------------------------- real processes
@@ -344,7 +342,7 @@ ENTRIES = [
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_the_variable_is_set_before_torch_is_imported(entry, tmp_path):
     pytest.importorskip("accelerate")
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "MULTITUDES_CACHE": str(tmp_path)}
     printed = run(f"{PLAY}\n{entry}\nassert 'torch' in sys.modules\nprint(set(seen))", environment)
     assert printed.strip() == "{'AVX512_CORE_BF16'}"
 
@@ -364,13 +362,13 @@ def test_every_module_with_torch_is_behind_the_trial():
 
 def test_a_tagger_of_trees_starts_no_child(tmp_path):
     entry = "import multitudes; multitudes.Tagger('xr-linear').check()"
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "MULTITUDES_CACHE": str(tmp_path)}
     code = f"{PLAY}\n{entry}\nprint('multitudes.deep' in sys.modules, 'torch' in sys.modules)"
     assert run(code, environment).strip() == "False False"
 
 
 def test_version_tells(tmp_path):
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "COLUMNS": "200"}
+    environment = {**os.environ, "MULTITUDES_CACHE": str(tmp_path), "COLUMNS": "200"}
     code = f"{PLAY}\nfrom multitudes.cli import main\nmain(['version'])"
     assert "works without AMX: ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16" in run(code, environment)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import typer.main
@@ -43,9 +44,9 @@ class Shell:
         if any(mark in shlex.shlex(command, punctuation_chars=True) for mark in ("|", ">", "<")):
             return bash(command)
         match words:
-            case ["multitudes", "serve", model, *_]:
+            case ["multitudes", "serve", model, *options]:
                 check_options(words[1:])
-                return self.serve(model)
+                return self.serve(model, dict(pairwise(options)))
             case ["multitudes", *arguments]:
                 return self.multitudes(arguments)
             case ["pip", "install", *packages]:
@@ -76,12 +77,13 @@ class Shell:
             return printed
         raise AssertionError("main must end by SystemExit")
 
-    def serve(self, model: str) -> str:
+    def serve(self, model: str, options: dict[str, str]) -> str:
         from fastapi.testclient import TestClient
 
         from multitudes.server import make_app
 
-        self.server = TestClient(make_app(Tagger.load(model)))
+        kept = options.get("--corrections")
+        self.server = TestClient(make_app(Tagger.load(model), corrections=kept))
         return ""
 
     def curl(self, arguments: list[str]) -> str:
@@ -89,12 +91,14 @@ class Shell:
         (address,) = (word for word in arguments if word.startswith("localhost"))
         assert re.match(r"localhost:\d+/", address), address
         path = "/" + address.partition("/")[2]
-        if "-d" in arguments:
-            data = json.loads(arguments[arguments.index("-d") + 1])
-            answer = self.server.post(path, json=data)
+        data = [word for flag, word in pairwise(arguments) if flag == "-d"]
+        if data and "-H" in arguments:
+            answer = self.server.post(path, json=json.loads(data[0]))
+        elif data:
+            answer = self.server.post(path, data=dict(field.split("=", 1) for field in data))
         else:
             answer = self.server.get(path)
-        assert answer.status_code == 200, answer.text
+        assert answer.is_success, answer.text
         return answer.text
 
 

@@ -22,7 +22,7 @@ def run(tmp_path, monkeypatch):
 def test_the_list_names_all_and_nothing_else():
     listed = re.findall(r"\[(\w+)\.py\]\(\1\.py\)", (EXAMPLES / "README.md").read_text())
     assert sorted(listed) == sorted(path.stem for path in EXAMPLES.glob("*.py"))
-    assert len(listed) == 4
+    assert len(listed) == 5
 
 
 def test_they_are_notebooks():
@@ -55,6 +55,15 @@ def test_labels_of_groups(run):
     known, groups, rounds = run("labels_of_groups")["precision"].values()
     assert known > rounds > 0.8 * known
     assert known > groups > 0.7 * known
+
+
+def test_better_settings(run):
+    names = run("better_settings")
+    result = names["result"]
+    assert result.best.value >= result.default.value
+    assert names["tagger"].settings == result.settings
+    assert result.settings["max_leaf_size"] == 50
+    assert {"overlap", "solver.cost"} == set(result.searched)
 
 
 def test_encoder_with_new_labels(run):

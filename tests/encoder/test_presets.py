@@ -11,6 +11,7 @@ pytest.importorskip("transformers")
 from multitudes.encoder.presets import PRESETS, prime_preset
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.errors import ConfigError
+from multitudes.models import model_spec
 from tests.encoder.prime_problems import SMALL, colors, epochs
 
 TERMS = {
@@ -42,6 +43,22 @@ def test_what_they_are():
     assert not prime_preset("siamese").sampler.clustered
     assert prime_preset("ngame").sampler.clustered
     assert prime_preset("dexa").prototypes.sources == ("text", "free")
+
+
+def test_the_presets_have_our_settings_and_the_papers_theirs():
+    ours, printed = prime_preset("prime"), model_spec("prime:paper").make_model()
+    assert (ours.backbone.max_length, ours.backbone.label_max_length) == ("auto", "auto")
+    assert (printed.backbone.max_length, printed.backbone.label_max_length) == (32, 32)
+    assert (ours.sampler.positive_weights, ours.prototypes.centroid_leak) == ("uniform", "drop")
+    assert printed.sampler.positive_weights == "inverse-propensity"
+    assert (printed.prototypes.centroid_leak, printed.prototypes.source_dropout) == ("keep", 0.0)
+    assert ours.loss.detach_weights
+    assert not printed.loss.detach_weights
+    for name, model in PRESETS.items():
+        if name.startswith("prime"):  # as printed or not, they take the same steps
+            theirs = model_spec(f"{name}:paper").make_model().sampler
+            assert theirs.batch_size == model.make_model().sampler.batch_size
+            assert theirs.positives == model.make_model().sampler.positives
 
 
 def test_an_unknown_preset_is_named_with_the_nearest():

@@ -107,6 +107,22 @@ def test_fit_returns_self_and_counts_what_is_unusual(fitted):
     assert model.n_cut_ == 11
 
 
+@pytest.mark.parametrize(("repeated", "length"), [(1, 32), (12, 48), (200, 256)])
+def test_lengths_follow_the_texts_and_are_stored(repeated, length, tmp_path, capsys):
+    """A text has 4 tokens and 3 more for each repetition; 2 special ones are around it."""
+    texts, Y, names = colors(12)
+    texts = [f"{' '.join(text.split()[:4])} {'and so on ' * repeated}" for text in texts]
+    lengths = {"max_length": "auto", "label_max_length": "auto"}
+    model = prime(training=epochs(1), backbone=dataclasses.replace(SMALL, **lengths), verbose=True)
+    model.fit(texts, Y, label_texts=names)
+    said = f"texts of up to {length} tokens, labels of up to 32 (95 % of them have no more)"
+    assert said in capsys.readouterr().err
+    assert model.backbone.max_length == "auto"
+    save(model, tmp_path / "model")
+    config = load(tmp_path / "model").network_.backbone.config
+    assert (config.max_length, config.label_max_length) == (length, 32)
+
+
 def test_texts_that_are_cut_are_told_before_the_training_with_a_length_that_would_do(capsys):
     texts, Y, names = colors(12)
     texts = [f"{text} {'and so on ' * 10}" for text in texts]

@@ -24,7 +24,17 @@ from unittest.mock import patch
 import numpy as np
 import scipy.sparse as sp
 
-from multitudes import Dataset, Disentangled, Eagle, OneVsAll, Parabel, Tagger, XRLinear, save
+from multitudes import (
+    Dataset,
+    Disentangled,
+    Eagle,
+    Lexical,
+    OneVsAll,
+    Parabel,
+    Tagger,
+    XRLinear,
+    save,
+)
 from multitudes.features import (
     ConcatFeatures,
     DenseFeatures,
@@ -56,6 +66,14 @@ def tagger(model: Any, *, sets: str, method: str = "isotonic", features: Any = N
     made = Tagger(model, features=features).fit(TEXTS, LABELS)
     held_out = Dataset(Y=Y, label_names=NAMES, texts=TEXTS)
     return made.calibrate(held_out, config=CalibrationConfig(method=method, sets=sets))
+
+
+def lexical() -> Any:
+    """Names in two languages, with learned weights."""
+    names = [[name, f"{name}s and other {name}s"] for name in NAMES]
+    some = [*TEXTS, *(f"{text} and no cats, der See und das Haus" for text in TEXTS)]
+    model = Lexical(language=("english", "german"), compounds=True)
+    return model.fit(some * 4, sp.vstack([Y] * 8), label_texts=names)
 
 
 def prime() -> Any:
@@ -120,6 +138,16 @@ def pecos_tfidf() -> Any:
     ])  # fmt: skip
 
 
+def ensemble(fusion: str) -> Any:
+    """Words and parts of words, fused; the fusion is learned from what members learned, thrice."""
+    from multitudes.fusion import Ensemble
+
+    chars = TfidfFeatures(word_ngrams=None, char_ngrams=(2, 3))
+    members = Ensemble([OneVsAll(), (chars, OneVsAll())], fusion="rank").fit(TEXTS, Y).members_
+    pairs = [(member.name, (member.features, member.model)) for member in members]
+    return Ensemble(pairs, fusion=fusion).fit(3 * TEXTS, sp.vstack(3 * [Y]), label_texts=NAMES)
+
+
 GROUPS = sp.csr_array(np.kron(np.eye(len(TEXTS) // 2, dtype=np.float32), [[1], [1]]))
 GROUP_LABELS = sp.csr_array((GROUPS.T @ Y > 0).astype(np.float32))
 CONCATENATED = ConcatFeatures([TfidfFeatures(), HashingFeatures(n_features=64)], weights=[1, 0.5])
@@ -143,6 +171,10 @@ RECIPES: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "eagle": (lambda: Eagle(OneVsAll()).fit(X, GROUPS, GROUP_LABELS), X[:3]),
     "deep-miml": (deep_miml, X[:3]),
+    "ensemble-rank": (lambda: ensemble("rank"), QUESTIONS),
+    "ensemble-calibrated": (lambda: ensemble("calibrated"), QUESTIONS),
+    "ensemble-learned": (lambda: ensemble("learned"), QUESTIONS),
+    "lexical": (lexical, QUESTIONS),
     "prime": (prime, QUESTIONS),
     "encoder-features": (encoder_features, QUESTIONS),
     "otseq2set": (otseq2set, QUESTIONS),

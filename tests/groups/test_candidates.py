@@ -69,7 +69,7 @@ def test_stored_zeros_are_no_members():
         (GROUPS, GROUP_LABELS * 0.5, "whole numbers >= 0, got 0.5 for group 0 and label 2"),
         (GROUPS, GROUP_LABELS * np.nan, "whole numbers >= 0, got nan"),
         (GROUPS * np.nan, GROUP_LABELS, "groups must hold 1 .* got nan"),
-        (GROUPS * 1j, GROUP_LABELS, "groups must hold numbers, got dtype complex"),
+        (GROUPS * 1j, GROUP_LABELS, "groups must be a .* matrix of numbers, got complex128"),
     ],
 )
 def test_bad_input_is_refused(groups, group_labels, message):
@@ -90,5 +90,5 @@ def test_other_instances_than_in_x_are_refused():
 def test_a_corrupt_matrix_is_refused():
     corrupt = GROUPS.copy()
     corrupt.indices[0] = 99
-    with pytest.raises(DataError, match="groups is corrupt"):
+    with pytest.raises(DataError, match="groups has column index 99 outside its 4 columns"):
         checked_candidates(corrupt, GROUP_LABELS)

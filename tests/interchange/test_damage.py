@@ -62,6 +62,13 @@ def test_a_missing_file_is_named(model):
     assert import_model(folder)
 
 
+def test_a_bias_that_no_float_holds_is_refused(tmp_path):
+    folder = shutil.copytree(SOURCES["pecos"], tmp_path / "model")
+    level = max(path for path in files_of(folder) if path.match("*.model/param.json"))
+    edit_json(level, bias=10**400)
+    refused(folder, "'bias' must be of type float")
+
+
 def test_a_truncated_file_is_named(model):
     _, folder = model
     for path in files_of(folder):
@@ -148,7 +155,7 @@ def test_wrong_arrays_are_refused(pecos, change, name):
 def test_pickled_arrays_are_not_read(pecos):
     path = pecos / "ranker" / "1.model" / "W.npz"
     changed(path, lambda arrays: arrays.update(data=arrays["data"].astype(object)))
-    refused(pecos, "allow_pickle=False")
+    refused(pecos, "not an array of plain numbers")
 
 
 def test_levels_must_fit_each_other(pecos):
@@ -406,3 +413,12 @@ def test_wrong_nodes_are_refused(small):
 def test_a_tree_without_end_is_refused(small):
     branch = b"\xa1" + text("Branch") + b"\xa1" + text("children") + b"\x81"
     refused(small(branch * 10_000), "expected a tree of at most 128 levels")
+
+
+@pytest.mark.parametrize("content", ["1\n{0}\tword\n", "{0}\n1\tword\n"])
+def test_numbers_of_thousands_of_digits_are_refused(tmp_path, content):
+    from multitudes.interchange.pecos_texts import _read_tokens
+
+    (tmp_path / "vocab.txt").write_text(content.format("7" * 5000))
+    with pytest.raises(StoreError, match="vocab.txt"):
+        _read_tokens(tmp_path / "vocab.txt")

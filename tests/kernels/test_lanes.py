@@ -202,3 +202,25 @@ def test_store_writes_sixteen_and_no_more(at):
     expected = np.full(40, -9, np.float32)
     expected[at : at + LANES] = SPECIAL
     np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("by_bits", [False, True])
+def test_every_float16_is_widened_as_numpy_does_it(monkeypatch, by_bits):
+    """By bits where the processor has no instruction: LLVM would end the process there."""
+    if by_bits:
+        monkeypatch.setattr(lanes, "_widens_floats", lambda: False)
+
+    @njit
+    def widen(halves, lanes_out, single_out):
+        for i in range(0, len(halves), LANES):
+            lanes.store(lanes_out, i, lanes.load(halves, i))
+        for i in range(len(halves)):
+            single_out[i] = lanes.number(halves, i)
+
+    halves = np.arange(1 << 16, dtype=np.uint16)
+    expected = halves.view(np.float16).astype(np.float32)
+    found = np.empty((2, len(halves)), np.float32)
+    widen(halves, *found)
+    for row in found:
+        np.testing.assert_array_equal(row, expected)  # nan where nan
+        assert (np.signbit(row) == np.signbit(expected)).all()

@@ -78,7 +78,7 @@ def test_pifa_without_any_label_or_feature_is_zero():
 
 @pytest.mark.parametrize("X", [sp.csr_array((4, 2)), np.zeros((4, 2)), np.zeros(5), [["a"]]])
 def test_pifa_refuses_rows_that_do_not_match(X):
-    with pytest.raises(DataError, match="one row per instance"):
+    with pytest.raises(DataError, match="one row per instance|X must be a matrix of numbers"):
         pifa(X, sp.csr_array((5, 3)))
 
 
@@ -121,5 +121,5 @@ def test_concatenate_refuses_what_does_not_fit():
     with pytest.raises(ConfigError, match="0 blocks"):
         concatenate([])
     for weights in ([-1.0], [0.0], [np.nan]):
-        with pytest.raises(ConfigError, match="weights must be finite"):
+        with pytest.raises(ConfigError, match="weights must"):
             concatenate([block], weights=weights)

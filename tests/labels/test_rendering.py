@@ -46,7 +46,7 @@ def test_one_leaf_and_empty_leaves():
 def test_bad_arguments(tree):
     with pytest.raises(DataError, match=r"one entry per label \(6\), got 1"):
         tree.render(["a"])
-    with pytest.raises(ConfigError, match="max_children=0"):
+    with pytest.raises(ConfigError, match="max_children must be a whole number >= 1, got 0"):
         tree.render(max_children=0)
-    with pytest.raises(ConfigError, match="max_depth=0"):
+    with pytest.raises(ConfigError, match="max_depth must be a whole number >= 1, got 0"):
         tree.render(max_depth=0)

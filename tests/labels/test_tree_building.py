@@ -186,11 +186,11 @@ def test_small_values_are_left_out_on_request():
 def test_a_value_that_is_no_number_is_named(bad, dense):
     rows = embeddings(n=10).toarray()
     rows[7, 0] = bad
-    with pytest.raises(DataError, match="embedding of label 7 has a NaN or infinite value"):
+    with pytest.raises(DataError, match=f"label_embeddings has the value {bad} (at|in) row 7"):
         build_tree(rows if dense else sp.csr_array(rows))
 
 
-@pytest.mark.parametrize("rows", [np.ones(3), sp.csr_array((0, 4)), "abc", [[1.0]]])
+@pytest.mark.parametrize("rows", [np.ones(3), sp.csr_array((0, 4)), "abc", [["a"]]])
 def test_what_is_no_matrix_is_refused(rows):
     with pytest.raises(DataError, match="label_embeddings must be"):
         build_tree(rows)

@@ -2,15 +2,13 @@
 
 import pytest
 
+from multitudes import memory
 from multitudes.errors import ResourceError
-from multitudes.linear import OneVsAll, Parabel, XRLinear
-from multitudes.linear import train_tree as memory
+from multitudes.linear import OneVsAll, Parabel, XRLinear, train_tree
 from multitudes.linear.level_labels import children_by_level, pattern_of
-from multitudes.linear.train_tree import available_bytes, estimate_bytes
+from multitudes.linear.train_tree import estimate_bytes
 
 from .problems import problem
-
-GIB = 1 << 30
 
 
 def estimate(X, Y, n_jobs=1):
@@ -35,27 +33,20 @@ def test_it_covers_the_model_that_comes_of_it():
 @pytest.mark.parametrize("make", [XRLinear, Parabel, OneVsAll])
 def test_a_refusal_has_numbers_and_advice(monkeypatch, make):
     X, Y = problem()
-    monkeypatch.setattr(memory, "available_bytes", lambda: 3000)
+    monkeypatch.setattr(train_tree, "estimate_bytes", lambda *_: 7_250_000_000)
+    monkeypatch.setattr(memory, "limit", lambda: 2_500_000_000)
     with pytest.raises(ResourceError) as refusal:
         make(n_jobs=2).fit(X, Y)
     message = str(refusal.value)
-    assert message.startswith("training needs about 0.0 GiB beyond the data, and 0.0 GiB are free")
+    assert message.startswith("training, beyond the data, needs 7.2 GB of memory, and 2.5 GB may")
     for advice in ("fewer threads (now 2)", "max_features", "min_df", "threshold", "max_nonzeros"):
         assert advice in message
-
-
-def test_the_numbers_are_those_of_the_estimate(monkeypatch):
-    X, Y = problem()
-    monkeypatch.setattr(memory, "available_bytes", lambda: int(2.5 * GIB))
-    monkeypatch.setattr(memory, "estimate_bytes", lambda *_: int(7.25 * GIB))
-    with pytest.raises(ResourceError, match="about 7.2 GiB beyond the data, and 2.5 GiB are free"):
-        XRLinear().fit(X, Y)
 
 
 def test_a_refused_model_is_not_fitted(monkeypatch):
     X, Y = problem()
     model = XRLinear()
-    monkeypatch.setattr(memory, "available_bytes", lambda: 0)
+    monkeypatch.setattr(train_tree, "estimate_bytes", lambda *_: 1 << 60)
     with pytest.raises(ResourceError):
         model.fit(X, Y)
     assert not hasattr(model, "tree_")
@@ -63,18 +54,6 @@ def test_a_refused_model_is_not_fitted(monkeypatch):
 
 def test_just_enough_is_enough(monkeypatch):
     X, Y = problem()
-    monkeypatch.setattr(memory, "available_bytes", lambda: 5000)
-    monkeypatch.setattr(memory, "estimate_bytes", lambda *_: 5000)
+    monkeypatch.setattr(memory, "limit", lambda: 5_000_000)
+    monkeypatch.setattr(train_tree, "estimate_bytes", lambda *_: 5_000_000)
     assert XRLinear().fit(X, Y).n_labels_ == Y.shape[1]
-
-
-def test_a_system_that_does_not_say_is_trusted(monkeypatch):
-    X, Y = problem()
-    monkeypatch.setattr(memory, "available_bytes", lambda: None)
-    monkeypatch.setattr(memory, "estimate_bytes", lambda *_: 1 << 60)
-    assert XRLinear().fit(X, Y).n_labels_ == Y.shape[1]
-
-
-def test_this_system_says_something_sensible():
-    available = available_bytes()
-    assert available is None or 1 << 20 < available < 1 << 50

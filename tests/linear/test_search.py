@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.errors import DataError
+from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree, build_tree, pifa
 from multitudes.linear import search_index
 from multitudes.linear.level_weights import Chunk, LevelWeights
@@ -83,10 +84,11 @@ def test_threads_and_blocks_change_nothing(model, data, n, monkeypatch):
     X = data[0][:n]
     index = SearchIndex(model.tree_, model.levels_, model.n_features_in_)
     options = {"top_k": 7, "beam_width": 5, "scoring": scoring("l3-hinge")}
-    one = index.search(X, n_jobs=1, **options)
-    two = index.search(X, n_jobs=2, **options)
-    monkeypatch.setattr(search_index, "BLOCK", 11)
-    small = index.search(X, n_jobs=2, **options)
+    one = index.search(X, **options)
+    with ThreadTeam(2) as team:
+        two = index.search(X, team=team, **options)
+        monkeypatch.setattr(search_index, "BLOCK", 11)
+        small = index.search(X, team=team, **options)
     assert one[0].shape == (n, 7)
     for other in (two, small):
         np.testing.assert_array_equal(one[0], other[0])
@@ -105,9 +107,7 @@ def test_int64_indices_find_the_same(model, data):
 @pytest.mark.parametrize("score", SCORES)
 def test_missing_labels_score_minus_infinity(model, data, score):
     index = SearchIndex(model.tree_, model.levels_, model.n_features_in_)
-    labels, scores = index.search(
-        data[0][:30], top_k=20, beam_width=1, scoring=scoring(score), n_jobs=1
-    )
+    labels, scores = index.search(data[0][:30], top_k=20, beam_width=1, scoring=scoring(score))
     missing = labels < 0
     assert missing.any(axis=1).all()
     assert (scores[missing] == -np.inf).all()

@@ -20,7 +20,9 @@ from multitudes.types import Predictions
 
 def predictions(rows, n_labels=4):
     labels = np.array(rows, np.int32)
-    return Predictions(labels, np.zeros(labels.shape, np.float32), n_labels)
+    made = Predictions(np.zeros_like(labels), np.zeros(labels.shape, np.float32), n_labels)
+    made.labels[:] = labels  # also what would be refused when they are made
+    return made
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_presets():
 def test_too_few_instances_and_bad_constants_are_refused():
     with pytest.raises(DataError, match="at least 3 training instances, got 2"):
         inverse_propensity([[0], [1]])
-    with pytest.raises(ConfigError, match="above 0, got a=0"):
+    with pytest.raises(ConfigError, match="a must be a number > 0"):
         inverse_propensity(Y_TRAIN, a=0)
 
 

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tagger_takes_them_and_their_settings(name):
-    tagger = Tagger(features=name, settings={"features.lowercase": False}).fit(TEXTS, LABELS)
-    assert tagger.features_.lowercase is False
+    tagger = Tagger(features=name, settings={"features.sublinear_tf": False}).fit(TEXTS, LABELS)
+    assert tagger.features_.sublinear_tf is False
     assert tagger.predict(TEXTS[:1], top_k=1)[0][0].label == "ship"
 
 

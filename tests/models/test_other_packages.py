@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from multitudes.errors import ConfigError, MultitudesError, StoreError, TrainingError
-from multitudes.models import ModelSpec, built_in_models, lookup, model_names, model_spec
+from multitudes.models import (
+    ModelSpec,
+    built_in_models,
+    lookup,
+    model_names,
+    model_spec,
+    paper_models,
+)
 from multitudes.store.registry import class_of, kinds
 from multitudes.tagger import Tagger
 from multitudes.types import Predictions
@@ -83,14 +90,15 @@ def test_the_command_line_lists_it_and_its_settings(site):
     assert rows["counting.power"]["help"] == "Power of a word's weight."
     assert rows["smoothing"]["help"] == "Added to every weight."
     assert "features.min_df" in rows
-    assert "of other packages: acme-reader, acme-words" in run(site, "train", "--help").stdout
+    shown = " ".join(run(site, "train", "--help").stdout.replace("│", " ").split())
+    assert "of other packages: acme-reader, acme-words" in shown
     unknown = run(site, "train", "data", "-o", "m", "-m", "acme-word")
     assert unknown.returncode == ConfigError.exit_code
     assert "there is no model 'acme-word': did you mean 'acme-words'?" in unknown.stderr
 
 
 def test_names_come_after_ours_and_import_nothing(installed):
-    assert model_names() == [*built_in_models(), "acme-reader", "acme-words"]
+    assert model_names() == [*built_in_models(), *paper_models(), "acme-reader", "acme-words"]
     assert "acme_words" not in sys.modules
     assert dict(lookup.summaries())["acme-words"] == "labels by the words they share"
     assert "acme_words.model" not in sys.modules
@@ -192,7 +200,7 @@ def test_a_name_of_ours_is_not_for_others(tmp_path, fresh, monkeypatch):
     with pytest.warns(RuntimeWarning, match="the package acme-thief declares a model 'parabel'"):
         spec = model_spec("parabel")
     assert spec is built_in_models()["parabel"]
-    assert model_names() == list(built_in_models())
+    assert model_names() == [*built_in_models(), *paper_models()]
     assert model_spec("xr-linear").name == "xr-linear"
 
 

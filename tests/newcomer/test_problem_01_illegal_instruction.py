@@ -20,7 +20,7 @@ def lying_processor(monkeypatch, tmp_path):
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
     monkeypatch.setattr(processor, "_TRIAL", DIES)
     monkeypatch.setattr(processor, "_known", {})
-    monkeypatch.setattr(processor, "_memory_folder", lambda: tmp_path)
+    monkeypatch.setattr(processor, "cache_folder", lambda: tmp_path)
     monkeypatch.setenv(processor.SETTING, "auto")
 
 

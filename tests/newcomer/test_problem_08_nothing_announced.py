@@ -28,7 +28,7 @@ def never_trains(monkeypatch):
 
 
 def test_the_command_line_says_what_it_will_do_before_it_trains(data, tmp_path, never_trains):
-    found = run("train", data, "-o", tmp_path / "model", "--threads", 2)
+    found = run("train", data, "-o", tmp_path / "model", "--threads", 2, "--budget", "none")
     assert found.code == 130
     lines = found.err.splitlines()
     assert "learning from 60 texts, 5 labels, 1.0 per text" in lines
@@ -53,7 +53,8 @@ def test_an_encoder_names_itself_its_device_and_its_epochs_first(data, tmp_path)
     training = lines.index("training on this CPU (1 thread): 4 epochs of 60 instances")
     done = next(i for i, line in enumerate(lines) if line.startswith("trained in "))
     assert encoder < training < done
-    assert lines[encoder].endswith(" weights, texts of up to 12 tokens")
+    assert lines[encoder].endswith(" weights")
+    assert lines[encoder + 1].startswith("texts of up to 12 tokens, labels of up to ")
 
 
 def test_quiet_is_quiet(data, tmp_path):

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from multitudes.cli import targets
+from multitudes.cli.files import targets
 from multitudes.tagger import Tagger
 from tests.cli.conftest import records, write_lines
 

@@ -73,7 +73,7 @@ def test_without_a_checkpoint_it_says_that_there_is_such_a_thing(data, tmp_path,
         raise KeyboardInterrupt
 
     monkeypatch.setattr("multitudes.tagger.tagger.fit_model", stop)
-    stopped = run("train", data, "-o", tmp_path / "model")
+    stopped = run("train", data, "-o", tmp_path / "model", "--budget", "none")
     assert stopped.code == 130
     assert "nothing was saved: with --checkpoint FOLDER a training can be resumed" in stopped.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.jsonl"]

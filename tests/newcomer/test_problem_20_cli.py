@@ -64,10 +64,13 @@ def test_a_table_sorted_by_a_spreadsheet_means_the_same(cli, model, test_file, t
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ("uid,rank,label,score\nu1,first,fish,0.5\n", "row 2: rank must be a number, got 'first'"),
+        (
+            "uid,rank,label,score\nu1,first,fish,0.5\n",
+            "rank must be a finite number, got 'first'",
+        ),
         ("row,rank,label,score\n1,1,fish,0.5\n", "none with row 0"),
         ("row,rank,label,score\nx,1,fish,0.5\n", "row must be a whole number, got 'x'"),
-        ("uid,rank,label,score\nu1,1,fish,nan\n", "score must be a number"),
+        ("uid,rank,label,score\nu1,1,fish,nan\n", "score must be a finite number"),
         ("uid,rank,label,score\nu1,1\n", "row 2"),
     ],
 )

@@ -69,7 +69,8 @@ def test_macro_at_k(random_state, k):
     """The best k labels as sets, over the labels that occur in the truth or among them."""
     rng = np.random.default_rng(random_state)
     truth = indicator(rng, 60, 90, 0.02)
-    ranking = Predictions.from_csr(indicator(rng, 60, 90, 0.05).multiply(rng.random((60, 90))), 7)
+    scores = indicator(rng, 60, 90, 0.05).multiply(rng.random((60, 90)))
+    ranking = Predictions.from_csr(sp.csr_array(scores), 7)
     best = ranking.top(k).to_csr() > 0
     occurring = np.flatnonzero((truth + best).sum(axis=0))
     assert 0 < len(occurring) < 90

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logit
@@ -125,3 +126,14 @@ def test_misuse_is_told(make):
     bad = Predictions.from_lists([[0]], [[np.nan]], 30)
     with pytest.raises(DataError, match="not a finite number"):
         make().fit(predictions, truth).apply(bad)
+
+
+def test_probabilities_are_of_numbers_alone():
+    found = Predictions.from_lists([[0, 1], [1, 0]], [[0.9, 0.1], [0.8, 0.3]], n_labels=2)
+    calibration = TemperatureCalibration().fit(found, sp.csr_array([[1, 0], [0, 1]]))
+    assert calibration.probabilities([[0.2, 0.9]]).shape == (1, 2)
+    for wrong in (sp.dia_array((2, 2)), [[1], [1, 2]], ["a"], None):
+        with pytest.raises(DataError, match="scores must be an array of numbers"):
+            calibration.probabilities(wrong)
+    with pytest.raises(NotFittedError):
+        TemperatureCalibration().probabilities([0.5])

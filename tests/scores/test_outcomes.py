@@ -42,8 +42,8 @@ ONE = sp.csr_array(np.eye(2, dtype=np.float32))
     [
         ([[0], [1], [0]], None, "3 instances and 2 labels, the truth is of 2 and 2"),
         ([[0, 0], [1]], None, "instance 0: a label is listed twice"),
-        ([[0], [2]], None, "hold label 2: ids go to 1"),
-        ([[0], [1]], [[1.0], [np.nan]], "instance 1, rank 1: the score is nan"),
+        ([[0], [2]], None, "instance 1, rank 1: label 2 is not in 0..1"),
+        ([[0], [1]], [[1.0], [np.nan]], "instance 1, rank 1: the score is NaN"),
         ([[0], [1]], [[np.inf], [0.0]], "the score is inf"),
         ([[], []], None, "no instance has a predicted label"),
     ],

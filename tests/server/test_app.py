@@ -32,7 +32,8 @@ def client(tagger):
 
 def test_health_and_model(client, tagger):
     assert client.get("/health").json() == {"status": "ok"}
-    found = client.get("/model").json()
+    (found,) = client.get("/v1/models").json()["models"]
+    assert client.get("/v1/models/model").json() == {**found, "card": None, "n_bytes": None}
     assert found["model"] == "XRLinear"
     assert found["n_labels"] == len(tagger.classes_)
     assert found["has_probabilities"] is found["has_sets"] is True
@@ -40,7 +41,7 @@ def test_health_and_model(client, tagger):
 
 @pytest.mark.parametrize("kind", ["scores", "probabilities", "sets"])
 def test_answers_are_the_taggers(client, tagger, kind):
-    answer = client.post("/predict", json={"texts": TEXTS, "kind": kind})
+    answer = client.post("/v1/predict", json={"texts": TEXTS, "kind": kind})
     assert answer.status_code == 200
     expected = predict_tags(tagger, TEXTS, kind=kind)
     found = [
@@ -52,19 +53,19 @@ def test_answers_are_the_taggers(client, tagger, kind):
 
 
 def test_top_k_and_threshold(client):
-    answer = client.post("/predict", json={"texts": TEXTS, "top_k": 2}).json()
+    answer = client.post("/v1/predict", json={"texts": TEXTS, "top_k": 2}).json()
     assert [len(text["labels"]) for text in answer["predictions"]] == [2, 2]
-    answer = client.post("/predict", json={"texts": TEXTS, "threshold": 2.0}).json()
+    answer = client.post("/v1/predict", json={"texts": TEXTS, "threshold": 2.0}).json()
     assert answer["predictions"] == [{"labels": []}, {"labels": []}]
 
 
 def test_no_text_at_all(client):
-    assert client.post("/predict", json={"texts": []}).json() == {"predictions": []}
+    assert client.post("/v1/predict", json={"texts": []}).json() == {"predictions": []}
 
 
 def test_explain(client, tagger):
     label = tagger.predict(TEXTS[:1], top_k=1)[0][0].label
-    answer = client.post("/explain", json={"text": TEXTS[0], "label": label}).json()
+    answer = client.post("/v1/explain", json={"text": TEXTS[0], "label": label}).json()
     assert answer["explanation"]["label"] == label
     assert "belt" in answer["table"]
 
@@ -90,7 +91,7 @@ def test_explain(client, tagger):
 def test_bad_requests(tagger, request_, code, error):
     limits = Limits(max_texts=3, max_characters=30, max_top_k=10)
     client = TestClient(make_app(tagger, limits=limits), raise_server_exceptions=False)
-    answer = client.post("/predict", json=request_)
+    answer = client.post("/v1/predict", json=request_)
     assert answer.status_code == code
     assert answer.json()["error"].startswith(error)
 
@@ -98,23 +99,21 @@ def test_bad_requests(tagger, request_, code, error):
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        (b'{"texts": ["a"', "the request is not JSON: Expecting ',' delimiter at character 14"),
-        (
-            b"[" * 100_000,
-            "the request cannot be read: it is not UTF-8, or its lists nest too deeply",
-        ),
+        (b'{"texts": ["a"', "the request is not JSON: unexpected end of data at character 14"),
+        (b"[" * 100_000, "the request cannot be read: its lists nest too deeply"),
+        (b"", "the request is not JSON: "),
         (b'{"texts": ["\xff"]}', "the request cannot be read: it is not UTF-8"),
     ],
 )
 def test_what_is_no_json(client, body, error):
-    answer = client.post("/predict", content=body, headers={"content-type": "application/json"})
+    answer = client.post("/v1/predict", content=body, headers={"content-type": "application/json"})
     assert answer.status_code == 422
     assert answer.json()["error"].startswith(error)
 
 
 @pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}])
 def test_json_must_say_that_it_is(client, headers):
-    answer = client.post("/predict", content=b'{"texts": ["a"]}', headers=headers)
+    answer = client.post("/v1/predict", content=b'{"texts": ["a"]}', headers=headers)
     assert answer.status_code == 422
     assert answer.json()["error"].endswith("add the header content-type: application/json")
 
@@ -123,13 +122,13 @@ def test_no_such_address_or_method(client):
     answer = client.get("/tags")
     assert answer.status_code == 404
     assert answer.json() == {"error": "there is nothing at /tags: /docs lists what there is"}
-    answer = client.get("/predict")
+    answer = client.get("/v1/predict")
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-    assert answer.json() == {"error": "/predict does not take GET: use POST"}
+    assert answer.json() == {"error": "/v1/predict does not take GET: use POST"}
 
 
 def test_an_unknown_label_is_named(client):
-    answer = client.post("/explain", json={"text": "a belt", "label": "no such thing"})
+    answer = client.post("/v1/explain", json={"text": "a belt", "label": "no such thing"})
     assert answer.status_code == 400
     assert "no label 'no such thing'" in answer.json()["error"]
 
@@ -137,10 +136,10 @@ def test_an_unknown_label_is_named(client):
 def test_probabilities_need_calibrating():
     shop = make_catalogue(200, n_labels=10, random_state=2).dataset
     client = TestClient(make_app(Tagger("xr-linear").fit(shop)))
-    assert client.get("/model").json()["has_sets"] is False
+    assert client.get("/v1/models/model").json()["has_sets"] is False
     for texts in (["x"], []):
         for kind in ("sets", "probabilities"):
-            answer = client.post("/predict", json={"texts": texts, "kind": kind})
+            answer = client.post("/v1/predict", json={"texts": texts, "kind": kind})
             assert answer.status_code == 400
             assert "call calibrate" in answer.json()["error"]
 
@@ -150,9 +149,24 @@ def test_a_bug_is_an_answer_too(client, tagger, monkeypatch):
         raise ZeroDivisionError("of our own making")
 
     monkeypatch.setattr(tagger, "_predict_kind", broken)
-    answer = client.post("/predict", json={"texts": ["x"]})
+    answer = client.post("/v1/predict", json={"texts": ["x"]})
     assert answer.status_code == 500
     assert answer.json() == {"error": "unexpected error: ZeroDivisionError: of our own making"}
+
+
+def test_several_models_by_name(tagger):
+    shop = make_catalogue(200, n_labels=10, random_state=2).dataset
+    other = Tagger("xr-linear").fit(shop)
+    client = TestClient(make_app({"large": tagger, "small": other}))
+    names = [one["name"] for one in client.get("/v1/models").json()["models"]]
+    assert names == ["large", "small"]
+    for name, asked in [("large", tagger), ("small", other), (None, tagger)]:
+        answer = client.post("/v1/predict", json={"texts": TEXTS, "model": name}).json()
+        found = [[one["label"] for one in text["labels"]] for text in answer["predictions"]]
+        assert found == [[tag.label for tag in tags] for tags in asked.predict(TEXTS)]
+    answer = client.post("/v1/predict", json={"texts": TEXTS, "model": "huge"})
+    assert answer.status_code == 404
+    assert answer.json() == {"error": "there is no model 'huge': there are 'large', 'small'"}
 
 
 def test_features_are_no_texts():

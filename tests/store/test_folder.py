@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from threading import Thread
+
 import pytest
 
-import multitudes.store.folder as folder_module
 from multitudes.errors import StoreError
+from multitudes.files import disk
+from multitudes.files.lease import beside, take
 from multitudes.store import load, save
 from multitudes.store.folder import check_target
-from multitudes.store.lease import Lease
 
 from .box import Box, number_of, numbered
 
@@ -106,7 +108,7 @@ def test_a_full_disk_is_a_store_error_and_the_old_model_stays(tmp_path, monkeypa
     def full(folder):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folder_module, "sync_tree", full)
+    monkeypatch.setattr(disk, "sync_tree", full)
     with pytest.raises(StoreError, match="No space left.*untouched"):
         save(numbered(2), tmp_path / "model")
     assert number_of(load(tmp_path / "model", verify=True)) == 1
@@ -118,8 +120,10 @@ def test_leftovers_of_a_dead_save_are_removed_by_the_next(tmp_path):
     save(numbered(1), model)
     for place in (tmp_path / f".model.saving-{TOKEN}", model / f".saving-{TOKEN}"):
         (place / "data").mkdir(parents=True)
-        place.with_name(place.name + ".lock").touch()
     (model / f"data-{TOKEN}").mkdir()
+    for lease in (beside(model), model / ".multitudes-lock", beside(model / "card.json")):
+        lease.write_text("4194305\n")  # of a process that is gone
+    (model / ".card.json.multitudes-tmp").touch()
     (tmp_path / f".other.saving-{TOKEN}").mkdir()  # belongs to another model
     save(numbered(2), model)
     assert entries(tmp_path) == {"model", f".other.saving-{TOKEN}"}
@@ -133,17 +137,19 @@ def test_leftovers_alone_do_not_make_a_folder_foreign(tmp_path):
     assert number_of(load(tmp_path / "model")) == 1
 
 
-def test_a_save_under_way_elsewhere_is_left_alone(tmp_path):
+def test_a_first_save_that_is_under_way_is_left_alone(tmp_path):
     model = tmp_path / "model"
     save(numbered(1), model)
-    lease = Lease(model / f".saving-{TOKEN}.lock")
-    (model / f".saving-{TOKEN}").mkdir()
-    (model / f"data-{TOKEN}").mkdir()
-    save(numbered(2), model)
-    assert {f".saving-{TOKEN}", f"data-{TOKEN}"} <= entries(model)
+    (tmp_path / f".model.saving-{TOKEN}").mkdir()
+    lease = take(beside(model))
+    other = Thread(target=lambda: save(numbered(2), model))  # this one has the lease
+    other.start()
+    other.join()
+    assert number_of(load(model, verify=True)) == 2
+    assert (tmp_path / f".model.saving-{TOKEN}").is_dir()
     lease.release()
     save(numbered(3), model)
-    assert len(entries(model)) == 2
+    assert entries(tmp_path) == {"model"}
 
 
 def test_a_place_is_tried_and_stays_as_it_is(tmp_path):

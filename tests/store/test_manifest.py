@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from multitudes.errors import StoreError
+from multitudes.store.checksums import FileEntry
 from multitudes.store.manifest import Manifest, _checksum, plain_json
 from multitudes.store.saving import describe
 
@@ -15,10 +16,8 @@ FOLDER = "data-" + "0" * 16
 
 
 def manifest_of(box: Box) -> Manifest:
-    from multitudes.store.manifest import FileEntry
-
     root = describe(box.to_state())
-    return Manifest(FOLDER, {name: FileEntry(1, "aa") for name in root.file_names()}, root)
+    return Manifest(FOLDER, {name: FileEntry(1, "aa", "bb") for name in root.file_names()}, root)
 
 
 def edited(change) -> bytes:
@@ -105,6 +104,8 @@ def _deeply_nested(content):
         _set("object", "arrays", "n", "shape", value=[1.5]),
         _set("object", "config", value=[]),
         _set("object", "kind", value=None),
+        _set("object", "config", value={"n": 10**40}),
+        _set("object", "config", value={"n": -(1 << 128)}),
         _set("format_version", value="1"),
         _set("format_version", value=0),
         _set("object", "version", value="1"),
@@ -124,7 +125,9 @@ def test_settings_become_plain_json():
     assert plain_json(config, "x") == {"a": 0.5, "b": [1, 2], "c": {"d": None, "e": True}}
 
 
-@pytest.mark.parametrize("value", [object(), {1: 2}, {"a": {1}}, np.ones(2), b"bytes"])
+@pytest.mark.parametrize(
+    "value", [object(), {1: 2}, {"a": {1}}, np.ones(2), b"bytes", 1 << 128, [-(10**400)]]
+)
 def test_settings_that_are_not_plain_are_refused(value):
     with pytest.raises(StoreError, match=r"setting x.* cannot be stored"):
         plain_json({"v": value}, "x")

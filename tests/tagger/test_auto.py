@@ -12,13 +12,21 @@ from multitudes.data import Dataset, make_catalogue
 from multitudes.disentangle import Disentangled
 from multitudes.linear import OneVsAll, XRLinear
 from multitudes.linear.checkpoint import Checkpoint
-from multitudes.tagger import Tagger
+from multitudes.tagger import Tagger, presets
 
 WHY = "because one ranker per label over 1,100 labels and 2,500 instances would be slow"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def little_time():
+    """One ranker per label would take less than a second here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(presets, "ONE_VS_ALL_SECONDS", 0.01)
+        yield
+
+
 @pytest.fixture(scope="module")
-def shop():
+def shop(little_time):
     """2,500 catalogue lines with 1,100 labels."""
     return make_catalogue(2_500, n_labels=1_100, random_state=1).dataset
 

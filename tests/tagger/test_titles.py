@@ -78,7 +78,7 @@ def test_the_server_answers_with_both(titled: Dataset) -> None:
 
     for dataset, keys in ((titled, {"label", "score", "title"}), (_plain(), {"label", "score"})):
         client = TestClient(make_app(Tagger("one-vs-all").fit(dataset)))
-        answer = client.post("/predict", json={"texts": ["leather belt"], "top_k": 1})
+        answer = client.post("/v1/predict", json={"texts": ["leather belt"], "top_k": 1})
         (label,) = json.loads(answer.content)["predictions"][0]["labels"]
         assert label.keys() == keys
 

@@ -1,4 +1,4 @@
-"""Figures of an evaluation: how reliable scores are, and which labels are found."""
+"""Figures: of an evaluation, how reliable scores are, and which labels are found; and files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multitudes.errors import ConfigError, require
+from multitudes.files.lease import HeldError
+from multitudes.files.writing import replaced_file
 
 if TYPE_CHECKING:
     from multitudes.data import Aligned
@@ -42,7 +44,6 @@ def plot_evaluation(path: Path, aligned: Aligned, report: Report) -> None:
     report : Report
         With the metrics by label frequency, if there was training data.
     """
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     panels: list[Callable[[Any], None]] = []
@@ -61,13 +62,23 @@ def plot_evaluation(path: Path, aligned: Aligned, report: Report) -> None:
     for axes, draw in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         draw(axes)
         axes.spines[["top", "right"]].set_visible(False)
+    save_figure(path, figure)
+
+
+def save_figure(path: Path, figure: Any) -> None:
+    """Write a matplotlib figure as a .png, .svg or .pdf file, all of it or nothing."""
+    import matplotlib as mpl
+
     # No date and no random ids inside, so that equal numbers give equal files.
     dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     try:
-        with mpl.rc_context({"svg.hashsalt": "multitudes"}):
-            figure.savefig(path, dpi=150, metadata=dates.get(path.suffix.lower()))
+        with mpl.rc_context({"svg.hashsalt": "multitudes"}), replaced_file(path) as file:
+            kind = path.suffix.lower()
+            figure.savefig(file, format=kind[1:], dpi=150, metadata=dates.get(kind))
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror or error}") from error
+    except HeldError as error:
+        raise ConfigError(f"cannot write {path}: {error} is writing it") from error
 
 
 def _reliability(axes: Any, aligned: Aligned) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +46,11 @@ def show_json(value: Any) -> None:
     import orjson
 
     options = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
-    sys.stdout.write(orjson.dumps(value, option=options).decode() + "\n")
+    try:
+        text = orjson.dumps(value, option=options).decode()
+    except TypeError:  # an integer of more than 64 bits
+        text = json.dumps(value, indent=2)
+    sys.stdout.write(text + "\n")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Rows:

@@ -17,6 +17,7 @@ READ, WRITE = "--read", "--write"
 # Options whose name differs from that of the setting.
 _RENAMED = {"groups": "group_labels", "threads": "n_jobs"}
 _PLACEHOLDERS = {"column": "NAME", "labels": "FILE", "groups": "FILE", "vocabulary": "FILE"}
+_LIMIT = re.compile(r"multitudes\.memory\.limited\('(\w+)'\)")
 _VALUE = r"""=(?P<value>'[^']*'|"[^"]*"|[\w.+-]+)"""
 
 
@@ -30,6 +31,8 @@ def in_flags(message: str, verb: Callable[..., Any] | None = None) -> str:
         The function of the verb, whose parameters are its options; by default one that reads data.
     """
     flags = _reading_flags() if verb is None else _flags_of(verb)
+    if "max_memory" in flags:
+        message = _LIMIT.sub(r"--max-memory \1", message)
     if WRITE in flags.values() and ("cannot write" in message or "not written" in message):
         flags |= {**_through(WRITE), "format": flags.get("to", "--format")}
     owners = {"ReadOptions": READ, "WriteOptions": WRITE}

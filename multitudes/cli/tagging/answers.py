@@ -58,7 +58,7 @@ class Answer:
 
     def among(self, tagger: Tagger, *, quiet: bool) -> Among:
         """Return which labels may be predicted."""
-        from multitudes.cli.label_lists import listed_labels
+        from multitudes.cli.files.label_lists import listed_labels
         from multitudes.tagger import Among
 
         names = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from multitudes.cli.streams import remark
+from multitudes.cli.files.streams import remark
 
 if TYPE_CHECKING:
     from multitudes.cli.tagging.answers import Answer, Texts

@@ -5,25 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from multitudes.cli.streams import Reading, remark
-from multitudes.errors import ConfigError
+from multitudes.cli.files.streams import Reading, remark
+from multitudes.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from multitudes.data import Dataset
+    from multitudes.tagger import Tagger
 
 ENOUGH = 0.5  # of the share asked for; with less, labels are given up for it
 
 
-def share_of(validation: str) -> float | None:
-    """Return the number in --validation; None if it names a file."""
+def share_of(given: str, option: str = "--validation") -> float | None:
+    """Return the number given to --validation, or another option; None if it names a file."""
     try:
-        share = float(validation)
+        share = float(given)
     except ValueError:
         return None
     if not 0 < share < 1:
-        raise ConfigError(
-            f"--validation must be a share between 0 and 1, or a file, got {validation}"
-        )
+        raise ConfigError(f"{option} must be a share between 0 and 1, or a file, got {given}")
     return share
 
 
@@ -54,7 +53,6 @@ def hold_out(
 def _spared(dataset: Dataset, share: float, random_state: int) -> tuple[Dataset, Dataset]:
     """Hold out instances whose labels have others to be learned from, as far as there are any."""
     from multitudes.data import split
-    from multitudes.errors import DataError
 
     try:
         train, held_out = split(
@@ -97,3 +95,11 @@ def _taken(dataset: Dataset, train: Dataset, held_out: Dataset, share: float) ->
             "are not learned; --refit trains on all data afterwards"
         )
     return text
+
+
+def calibrate(tagger: Tagger, held_out: Dataset) -> None:
+    """Learn probabilities and label sets; without them a model is still worth saving."""
+    try:
+        tagger.calibrate(held_out)
+    except DataError as error:
+        remark(f"not calibrated: {error}")

@@ -7,17 +7,18 @@ import typer
 
 def models_help() -> str:
     """Return the help of --model, with the names of all models."""
-    from multitudes.models import built_in_models, model_names
+    from multitudes.models import built_in_models, model_names, paper_models
 
-    ours = built_in_models()
+    ours, papers = built_in_models(), paper_models()
     over_features = [name for name, spec in ours.items() if spec.reads == "features"]
     over_texts = [name for name, spec in ours.items() if spec.reads == "texts"]
-    added = [name for name in model_names() if name not in ours]
+    added = [name for name in model_names() if name not in {**ours, **papers}]
     parts = [
         f"over features: {', '.join(over_features)}",
         f"reading texts: {', '.join(over_texts)}",
+        f"as their papers have them: {', '.join(papers)}",
         *([f"of other packages: {', '.join(added)}"] if added else []),
-        "or auto to choose one over features by the size of the data",
+        "or auto, the default: as many as fit into --budget, fused",
     ]
     text = "; ".join(parts) + "."
     return text[0].upper() + text[1:]

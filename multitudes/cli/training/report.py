@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from multitudes.cli.calibrate import how_sets_are_made
-from multitudes.cli.streams import remark
+from multitudes.cli.files.streams import remark
 
 if TYPE_CHECKING:
     from multitudes.data import Dataset
@@ -40,6 +40,8 @@ def show_as_json(trained: Trained) -> None:
         "n_labels": trained.dataset.n_labels,
         "seconds": trained.seconds,
     }
+    if tagger.auto_report_ is not None:
+        result["auto"] = tagger.auto_report_.to_dict()
     if tagger.group_report_ is not None:
         result["groups"] = tagger.group_report_.to_dict()
     if tagger.calibrated_ is not None:

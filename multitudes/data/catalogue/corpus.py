@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from multitudes import memory
 from multitudes.data.catalogue.world import (
     Code,
     Draws,
@@ -27,10 +28,12 @@ from multitudes.data.dataset import Dataset
 from multitudes.data.groups import merge_labels, random_groups
 from multitudes.errors import ConfigError
 from multitudes.types import IntArray, Sparse
+from multitudes.validation import checked_count, checked_number
 
 # How often a true label is written down: a shelf mark nearly always, a general heading less.
 OBSERVED = {"topic": 0.6, "base": 0.9, "facet": 0.5, "place": 0.3, "compound": 0.85}
 MAX_LABELS = 100_000
+BYTES_PER_LINE = 400  # of a text and its labels, about
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ def make_catalogue(
     (1000, 1500)
     """
     _check(n_instances, n_labels, ambiguity, group_size)
+    random_state = checked_count(random_state, "random_state", at_least=0)
+    memory.ask(BYTES_PER_LINE * n_instances, f"a catalogue of {n_instances:,} lines")
     lines_rng, observed_rng, group_rng = np.random.default_rng(random_state).spawn(3)
     draws = draw_lines(n_instances, lines_rng)
     space = _LabelSpace.build(n_labels, ambiguity)
@@ -132,13 +137,11 @@ def make_catalogue(
 
 
 def _check(n_instances: int, n_labels: int, ambiguity: float, group_size: int) -> None:
-    for name, value in (("n_instances", n_instances), ("group_size", group_size)):
-        if value < 1:
-            raise ConfigError(f"{name} must be >= 1, got {value}")
-    if not 1 <= n_labels <= MAX_LABELS:
+    checked_count(n_instances, "n_instances")
+    checked_count(group_size, "group_size")
+    if checked_count(n_labels, "n_labels") > MAX_LABELS:
         raise ConfigError(f"n_labels must be from 1 to {MAX_LABELS:,}, got {n_labels}")
-    if not 0 <= ambiguity <= 1:
-        raise ConfigError(f"ambiguity must be from 0 to 1, got {ambiguity}")
+    checked_number(ambiguity, "ambiguity", at_least=0, at_most=1)
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ def read_delimited(
     """
     path = Path(path)
     table = Table(path, options, labels)
-    with _field_limit(options.max_line_bytes):
-        rows = _rows(path, options, table.log)
+    with field_limit(options.max_line_bytes):
+        rows = delimited_rows(path, options, table.log)
         first = next(rows, None)
         if first is not None:
             roles, is_names = _roles(first[1], path, options)
@@ -72,7 +72,9 @@ def _roles(first_row: list[str], path: Path, options: ReadOptions) -> tuple[Colu
     return roles_by_position(len(first_row), path, options), False
 
 
-def _rows(path: Path, options: ReadOptions, log: ErrorLog) -> Iterator[tuple[int, list[str]]]:
+def delimited_rows(
+    path: Path, options: ReadOptions, log: ErrorLog
+) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, fields) of each row that is not blank; bad ones go to the log."""
     lines = _Lines(path, log, options.max_line_bytes)
     delimiter = options.delimiter or guess_delimiter(path, options)
@@ -137,7 +139,7 @@ def _is_unicode(line: str) -> bool:
 
 
 @contextmanager
-def _field_limit(limit: int) -> Iterator[None]:
+def field_limit(limit: int) -> Iterator[None]:
     """Allow fields as long as a legal line, then restore the limit, which is the csv module's."""
     before = csv.field_size_limit(limit)
     try:

@@ -13,6 +13,7 @@ Any of them may be ``.json`` instead of ``.jsonl`` and compressed; ``labels`` ma
 from __future__ import annotations
 
 import dataclasses
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from multitudes.types import IntArray
 
 FILTER_NAMES = {"trn": "train", "tst": "test"}
 _MAX_FILTER_BYTES = 1 << 12
+ID_DIGITS = 18  # digits of a row or label in a filter file: all fit int64
 
 
 def read_lf(
@@ -77,7 +79,7 @@ def read_lf(
         dataset = dataclasses.replace(dataset, filter_pairs=pairs)
     if labels is None:
         return dataset
-    return relabel(dataset, labels, unknown_labels=options.unknown_labels)
+    return relabel(dataset, labels, unknown_labels=options.unknown_labels, path=file)
 
 
 def filter_file_of(folder: Path, split: str) -> Path | None:
@@ -134,21 +136,20 @@ def read_filter_file(path: Path, *, n_rows: int, n_labels: int) -> IntArray:
 
 def _parse_pairs(block: Block) -> IntArray | None:
     lines = block.data.removesuffix(b"\n").split(b"\n")
-    tokens = [line.split() for line in lines]
-    if any(len(pair) not in (0, 2) for pair in tokens):
+    pairs = [line.split() for line in lines]
+    if any(len(pair) not in (0, 2) for pair in pairs):
         return None
-    try:
-        return (
-            np.array([pair for pair in tokens if pair], dtype="S19").astype(np.int64).reshape(-1, 2)
-        )
-    except (ValueError, OverflowError):
+    tokens = list(chain.from_iterable(pairs))
+    # Signs are no part of a row or label, and longer numbers would be cut off below.
+    if not all(map(bytes.isdigit, tokens)) or len(max(tokens, key=len, default=b"")) > ID_DIGITS:
         return None
+    return np.array(tokens, dtype=f"S{ID_DIGITS}").astype(np.int64).reshape(-1, 2)
 
 
 def _pair_problem(path: Path, block: Block, n_rows: int, n_labels: int) -> str:
     for number, line in enumerate(block.data.split(b"\n"), block.first_line):
         pair = line.split()
-        sound = len(pair) == 2 and all(token.isdigit() for token in pair)
+        sound = len(pair) == 2 and all(t.isdigit() and len(t) <= ID_DIGITS for t in pair)
         if pair and not (sound and int(pair[0]) < n_rows and int(pair[1]) < n_labels):
             return (
                 f"{path}:{number}: not a filter pair (got {excerpt(line.decode(errors='replace'))}"

@@ -12,8 +12,6 @@ Names of labels and features are taken from ``lbl.jsonl`` and ``features.txt`` b
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from multitudes.data.formats.format import FEATURES, Format, features_of, lost_u
 from multitudes.data.groups.files import with_groups
 from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.options import DEFAULT_READ, DEFAULT_WRITE, ReadOptions, WriteOptions
+from multitudes.data.sparse_files import read_sparse
 from multitudes.errors import DataError
 
 
@@ -45,7 +44,7 @@ def read_npz_pair(
         The label space to read over.
     """
     x_path, y_path = find_pair(Path(path), options.split)
-    X, Y = _load(x_path), _load(y_path)
+    X, Y = read_sparse(x_path), read_sparse(y_path)
     if X.shape[0] != Y.shape[0]:
         raise DataError(
             f"{x_path} has {X.shape[0]:,} rows and {y_path.name} {Y.shape[0]:,}; expected one row "
@@ -58,7 +57,7 @@ def read_npz_pair(
     dataset = with_groups(dataset, options, n_labels=dataset.n_labels)
     if labels is None:
         return dataset
-    return relabel(dataset, labels, unknown_labels=options.unknown_labels)
+    return relabel(dataset, labels, unknown_labels=options.unknown_labels, path=x_path)
 
 
 def write_npz_pair(
@@ -119,47 +118,6 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot write into {path}: {error.strerror or error}") from error
-
-
-def _load(path: Path) -> sp.csr_array[Any]:
-    """Load a sparse matrix of any layout as a checked float32 CSR array with sorted indices."""
-    try:
-        stored = sp.load_npz(path)  # refuses pickled objects by itself
-        matrix = sp.csr_array(stored)
-        matrix.check_format(full_check=True)
-    except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
-        raise DataError(_not_a_matrix(path, error)) from error
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        raise DataError(_not_a_matrix(path, error)) from error
-    if matrix.dtype.kind not in "biuf":
-        raise DataError(f"{path} must hold real numbers, got {matrix.dtype}")
-    with np.errstate(over="ignore"):
-        matrix = matrix.astype(np.float32)
-    _check_finite(matrix, path)
-    matrix.sum_duplicates()
-    if matrix.nnz != stored.nnz:
-        raise DataError(
-            f"{path} stores {stored.nnz - matrix.nnz:,} entries more than once; expected each "
-            "(row, column) once: call sum_duplicates() before saving, if adding them is right"
-        )
-    return matrix
-
-
-def _not_a_matrix(path: Path, error: Exception) -> str:
-    return (
-        f"{path} is not a valid sparse matrix ({error or type(error).__name__}); expected a file "
-        "of scipy.sparse.save_npz: save it again, or copy it again if it was cut short"
-    )
-
-
-def _check_finite(matrix: sp.csr_array[Any], path: Path) -> None:
-    bad = np.flatnonzero(~np.isfinite(matrix.data))
-    if len(bad):
-        row = int(np.searchsorted(matrix.indptr, bad[0], "right")) - 1
-        raise DataError(
-            f"{path} must hold finite float32 numbers, got {matrix.data[bad[0]]} in row {row:,}, "
-            f"column {matrix.indices[bad[0]]:,}: correct it before saving"
-        )
 
 
 def _check_binary(Y: sp.csr_array[Any], path: Path) -> None:

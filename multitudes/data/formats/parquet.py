@@ -6,16 +6,20 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from multitudes import memory
 from multitudes.data.compression import encoding_checked, open_bytes, open_write
 from multitudes.data.dataset import Dataset
+from multitudes.data.decompression import FREE_BYTES, MOST_INFLATED
 from multitudes.data.formats.format import TEXTS, Format, label_rows, texts_of, writes_labels
+from multitudes.data.formats.parquet_footer import Chunk, read_chunks
 from multitudes.data.formats.tabular import ROWS_AT_ONCE, ColumnRoles, Table, roles_by_name
 from multitudes.data.label_space import LabelSpace
 from multitudes.data.options import DEFAULT_READ, DEFAULT_WRITE, ReadOptions, WriteOptions
-from multitudes.errors import DataError, require
+from multitudes.errors import DataError, MultitudesError, require
 from multitudes.progress import track
 
 _ROWS_PER_GROUP = 10_000
@@ -61,12 +65,67 @@ def open_parquet(path: Path) -> Iterator[Any]:
             unpacked.seek(0)
             stream = cast(BinaryIO, unpacked)
         try:
-            yield pq.ParquetFile(stream)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            metadata = pq.ParquetFile(stream).metadata
+            groups = read_chunks(stream)
+            _check_sizes(groups, path)
+            yield pq.ParquetFile(
+                stream, metadata=metadata, read_dictionary=_with_dictionary(groups)
+            )
+        except MultitudesError:
+            raise
+        except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
             raise DataError(
                 f"{path}: damaged or not Parquet ({str(error).splitlines()[0]}): copy or write "
                 "it again"
             ) from error
+
+
+def _check_sizes(groups: list[list[Chunk]], path: Path) -> None:
+    """Hold what a file declares against memory, and against how well data can be packed."""
+    largest = 0
+    for chunks in groups:
+        unpacked = sum(chunk.unpacked for chunk in chunks)
+        packed = sum(chunk.packed for chunk in chunks)
+        if unpacked > max(FREE_BYTES, MOST_INFLATED * packed):
+            raise DataError(
+                f"{path}: a row group unpacks from {packed:,} to {unpacked:,} bytes, as data does "
+                "not: check that the file is the right one"
+            )
+        largest = max(largest, unpacked)
+    memory.ask(2 * largest, f"{path}: a row group of {largest:,} bytes")
+
+
+def _with_dictionary(groups: list[list[Chunk]]) -> list[str]:
+    """Return the columns of strings that are stored once each: they are to be held once each."""
+    chunks = [chunk for group in groups for chunk in group]
+    found = (chunk.path for chunk in chunks if chunk.holds_bytes and chunk.has_dictionary)
+    return list(dict.fromkeys(found))
+
+
+def row_batches(file: Any, n_rows: int, columns: list[str] | None = None) -> Iterator[Any]:
+    """Yield record batches of at most `n_rows` rows.
+
+    None spans two row groups: their dictionaries differ, which pyarrow cannot join within lists.
+    """
+    for group in range(file.metadata.num_row_groups):
+        yield from file.iter_batches(batch_size=n_rows, row_groups=[group], columns=columns)
+
+
+def listed(column: Any) -> list[Any]:
+    """Return a column as Python values; strings of a dictionary are the same object each time.
+
+    A file of a kilobyte may hold a string of megabytes once, and name it in each of a million rows.
+    """
+    import pyarrow.types as pt
+
+    if pt.is_dictionary(column.type):
+        words = listed(column.dictionary)
+        return [None if place is None else words[place] for place in column.indices.to_pylist()]
+    if not pt.is_list(column.type) and not pt.is_large_list(column.type):
+        return list(column.to_pylist())
+    items = iter(listed(column.flatten()))
+    lengths = column.value_lengths().to_pylist()
+    return [None if n is None else list(islice(items, n)) for n in lengths]
 
 
 def _add_all(file: Any, table: Table) -> None:
@@ -85,11 +144,30 @@ def _add_all(file: Any, table: Table) -> None:
     names = [schema.names[place] for place in places]
     n_rows = 0
     with track(f"reading {table.path.name}", file.metadata.num_rows, "rows") as task:
-        for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names):
-            values = [batch.column(name).to_pylist() for name in names]
-            table.add(list(enumerate(zip(*values, strict=True), n_rows + 1)), roles)
+        for batch in row_batches(file, ROWS_AT_ONCE, names):
+            values = [listed(batch.column(name)) for name in names]
+            rows = list(enumerate(zip(*values, strict=True), n_rows + 1))
+            table.add(_not_too_long(rows, roles, table), roles)
             n_rows += batch.num_rows
             task.advance(batch.num_rows)
+
+
+def _not_too_long(
+    rows: list[tuple[int, Any]], roles: ColumnRoles, table: Table
+) -> list[tuple[int, Any]]:
+    """Return the rows whose texts are no longer than a line may be; others go to the log."""
+    limit = table.options.max_line_bytes
+    kept = []
+    for number, values in rows:
+        longest = max((len(values[place] or "") for place in roles.texts), default=0)
+        if longest > limit:
+            table.log.bad_line(
+                f"{table.path}: row {number}: a text has {longest:,} characters, more than "
+                f"max_line_bytes ({limit:,}): raise max_line_bytes, or check the file"
+            )
+        else:
+            kept.append((number, values))
+    return kept
 
 
 def _among(roles: ColumnRoles, places: list[int]) -> ColumnRoles:

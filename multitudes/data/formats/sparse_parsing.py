@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from multitudes.data.dataset import Dataset
 from multitudes.data.folders import NamesBeside
+from multitudes.data.label_numbering import check_largest
 from multitudes.data.lines import Block
 from multitudes.data.options import ReadOptions
 from multitudes.data.report import ErrorLog
@@ -57,13 +58,21 @@ def take_header(block: Block, path: Path) -> tuple[Shape, Block]:
     match = HEADER.fullmatch(line)
     if not match:
         return Shape(None, None, None), block
-    counts = [int(count) for count in match.groups()]
-    if max(counts[1:]) > MAX_ID:
+    announced = [announced_count(count) for count in match.groups()]
+    counts = [count for count in announced if count is not None]
+    if len(counts) < len(announced):
         raise DataError(
-            f"{path}:1: the header announces too many features or labels (got {_shown(line)}); "
-            f"expected at most {MAX_ID:,} of each"
+            f"{path}:1: the header announces too many instances, features or labels (got "
+            f"{_shown(line)}); expected at most {MAX_ID:,} of each"
         )
     return Shape(*counts), Block(block.first_line + 1, rest)
+
+
+def announced_count(digits: bytes) -> int | None:
+    """Return a number that a header announces; None if no matrix could be so large."""
+    short = digits.lstrip(b"0") or b"0"
+    count = int(short) if len(short) <= len(str(MAX_ID)) else MAX_ID + 1
+    return count if count <= MAX_ID else None
 
 
 class SparseTextReader:
@@ -173,6 +182,9 @@ class SparseTextReader:
             )
         if self.header.n_rows is None and n_rows + self.log.skipped == 0:
             raise DataError(f"{self.path} holds no instances; expected lines like '3,17 0:1.5 4:2'")
+        if self.n_labels is None:
+            largest, n_ids = self.rows.cursor[[kernel.MAX_LABEL, kernel.LABELS]]
+            check_largest(int(largest), int(n_ids), self.path)
         return self.rows.matrices(self.n_features, self.n_labels)
 
 

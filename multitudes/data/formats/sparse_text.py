@@ -75,7 +75,7 @@ def read_sparse_text(
     dataset = with_groups(reader.dataset(), options, n_labels=reader.n_labels)
     if labels is None:
         return dataset
-    return relabel(dataset, labels, unknown_labels=options.unknown_labels)
+    return relabel(dataset, labels, unknown_labels=options.unknown_labels, path=path)
 
 
 def write_sparse_text(

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def read_xc_pair(
     dataset = with_groups(dataset, options, n_labels=dataset.n_labels)
     if labels is None:
         return dataset
-    return relabel(dataset, labels, unknown_labels=options.unknown_labels)
+    return relabel(dataset, labels, unknown_labels=options.unknown_labels, path=x_path)
 
 
 def find_xc_pair(path: Path, split: str) -> tuple[Path, Path]:
@@ -113,14 +114,14 @@ def _split_name(path: Path) -> str:
 
 def _read_matrix(path: Path, options: ReadOptions, *, of_labels: bool = False) -> sp.csr_array[Any]:
     """Read one of the two files."""
-    from multitudes.data.formats.sparse_parsing import Shape, SparseTextReader
+    from multitudes.data.formats.sparse_parsing import Shape, SparseTextReader, announced_count
 
     reader: SparseTextReader | None = None
     for block in line_blocks(
         path, ErrorLog("strict"), max_line_bytes=options.max_line_bytes, block_bytes=1 << 22
     ):
         if reader is None:
-            (n_rows, n_columns), block = _take_header(block, path)
+            (n_rows, n_columns), block = _take_header(block, path, announced_count)
             # Columns are features to the parser, whichever they are.
             shape = Shape(n_rows, n_columns, 0)
             plain = dataclasses.replace(options, n_features=None, n_labels=None, first_feature=0)
@@ -138,15 +139,18 @@ def _read_matrix(path: Path, options: ReadOptions, *, of_labels: bool = False) -
     return matrix
 
 
-def _take_header(block: Block, path: Path) -> tuple[tuple[int, int], Block]:
+def _take_header(
+    block: Block, path: Path, count: Callable[[bytes], int | None]
+) -> tuple[tuple[int, int], Block]:
     line, _, rest = block.data.partition(b"\n")
     match = _HEADER.fullmatch(line)
-    if not match or int(match[2]) > MAX_ID:
+    n_rows, n_columns = (count(match[1]), count(match[2])) if match else (None, None)
+    if n_rows is None or n_columns is None:
         raise DataError(
             f"{path}:1: not a header (got {excerpt(line.decode(errors='replace'))}); expected the "
-            "numbers of instances and of columns, e.g. 2 5"
+            f"numbers of instances and of columns, e.g. 2 5, at most {MAX_ID:,} of each"
         )
-    return (int(match[1]), int(match[2])), Block(block.first_line + 1, rest)
+    return (n_rows, n_columns), Block(block.first_line + 1, rest)
 
 
 def _in_order(block: Block) -> Block:

@@ -123,7 +123,7 @@ def with_groups(dataset: Dataset, options: ReadOptions, *, n_labels: int | None)
     groups = read_groups(options, numbering, log)
     memberships = _memberships(Path(options.instance_groups), options, groups, log)
     _check_rows(dataset, memberships, options)
-    width = max(dataset.n_labels, numbering.result()[0])
+    width = max(dataset.n_labels, numbering.result(Path(options.group_labels or ""))[0])
     Y = sp.csr_array((dataset.Y.data, dataset.Y.indices, dataset.Y.indptr), (len(dataset), width))
     labels = groups.labels
     unknown = report_of(log, numbering)

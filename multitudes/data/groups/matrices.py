@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from multitudes import memory
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import IntArray, Sparse
+from multitudes.validation import checked_count, checked_truth
 
 if TYPE_CHECKING:
     from multitudes.data.dataset import Dataset
@@ -43,6 +45,9 @@ def random_groups(
     for name, value in (("n_instances", n_instances), ("size", size)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise ConfigError(f"{name} must be a whole number >= 1, got {value!r}")
+    if not isinstance(random_state, np.random.Generator):
+        random_state = checked_count(random_state, "random_state", at_least=0)
+    memory.ask(28 * int(n_instances), f"groups of {n_instances:,} instances")
     group_of = np.empty(n_instances, np.int64)
     group_of[np.random.default_rng(random_state).permutation(n_instances)] = (
         np.arange(n_instances) // size
@@ -79,11 +84,13 @@ def merge_labels(Y: Sparse, groups: Sparse, *, as_counts: bool = True) -> sp.csr
     ----------
     Shen et al., Extreme Multi-label Classification from Aggregated Labels, ICML 2020, appendix B.2.
     """
+    Y, groups = checked_truth(Y, name="Y"), checked_truth(groups, name="groups")
     if Y.shape[0] != groups.shape[0]:
         raise DataError(
             f"Y has {Y.shape[0]:,} rows and groups has {groups.shape[0]:,}: they must describe "
             "the same instances"
         )
+    _ask_per_label(Y)
     merged: sp.csr_array[Any] = (_ones(groups).T @ _ones(Y)).tocsr()
     merged.sort_indices()
     if not as_counts:
@@ -160,14 +167,20 @@ class GroupCounts:
         group_labels : CSR (n_groups, n_labels)
             How often each group lists a label.
         """
+        _ask_per_label(group_labels)
         members, lists = _without_zeros(groups), _without_zeros(group_labels)
+        if members.shape[1] != lists.shape[0]:
+            raise DataError(
+                f"groups has {members.shape[1]:,} columns and group_labels {lists.shape[0]:,} "
+                "rows: there must be one of each for every group"
+            )
         groups_of = np.diff(members.indptr)
-        sizes = np.bincount(members.indices, minlength=groups.shape[1]).astype(np.int32)
+        sizes = np.bincount(members.indices, minlength=members.shape[1]).astype(np.int32)
         size_of_pair = np.repeat(sizes, np.diff(lists.indptr))
         return cls(
-            instances=int(groups.shape[0]),
-            groups=int(groups.shape[1]),
-            labels=int(group_labels.shape[1]),
+            instances=int(members.shape[0]),
+            groups=int(members.shape[1]),
+            labels=int(lists.shape[1]),
             memberships=int(members.nnz),
             listed=int(lists.nnz),
             in_no_group=int((groups_of == 0).sum()),
@@ -202,21 +215,18 @@ class GroupCounts:
         return "\n".join([sizes, *lines])
 
 
+def _ask_per_label(Y: Sparse) -> None:
+    """Ask for the memory of a count per label, of which there may be any number."""
+    memory.ask(16 * int(Y.shape[1]), f"a count of each of {Y.shape[1]:,} labels")
+
+
 def _ones(matrix: Sparse) -> Sparse:
     """Return the pattern of a matrix: 1 where it is not 0, float32."""
-    pattern = sp.csr_array(matrix, dtype=np.float32, copy=True)
-    pattern.sum_duplicates()
-    pattern.eliminate_zeros()
-    pattern.data.fill(1)
-    return pattern
+    found = checked_truth(matrix, name="groups or Y")
+    ones: Any = (np.ones(len(found.data), np.float32), found.indices, found.indptr)
+    return sp.csr_array(ones, shape=found.shape)
 
 
 def _without_zeros(matrix: Sparse) -> Sparse:
     """Return the matrix as CSR; copied only if it stores zeros or entries twice."""
-    rows = sp.csr_array(matrix)
-    if rows.has_canonical_format and (rows.data != 0).all():
-        return rows
-    rows = rows.copy()
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    return rows
+    return checked_truth(matrix, name="groups or group_labels")

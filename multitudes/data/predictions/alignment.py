@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from multitudes import memory
 from multitudes.data.dataset import Dataset
 from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.predictions.files import PredictionFile
@@ -15,7 +16,7 @@ from multitudes.errors import ConfigError, DataError
 from multitudes.metrics import UnknownLabels
 from multitudes.metrics.unknown import split_unknown
 from multitudes.scores import remove_pairs, remove_pairs_from_truth
-from multitudes.types import NO_LABEL, NO_SCORE, IntArray, Predictions
+from multitudes.types import IntArray, Predictions, blank_lists
 
 
 @dataclass(frozen=True)
@@ -168,8 +169,9 @@ def _of_file(
     starts = np.cumsum(file.counts) - file.counts
     rows = np.repeat(np.arange(n), file.counts)
     ranks = np.arange(len(labels)) - starts[rows]
-    out = np.full((n, width), NO_LABEL, np.int32)
-    scores = np.full((n, width), NO_SCORE, np.float32)
+    what = f"{file.path}: {n:,} instances, the longest with {width:,} labels,"
+    memory.ask(32 * n * width, what, advice="predict fewer labels for it")
+    out, scores = blank_lists(n, width)
     out[rows, ranks] = labels
     scores[rows, ranks] = file.scores
     return Predictions(out, scores, len(space))[_row_order(file, truth)]

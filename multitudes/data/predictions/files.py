@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import orjson
-import scipy.sparse as sp
 
-from multitudes.data.compression import open_bytes
+from multitudes.data.compression import open_bytes, reading
 from multitudes.data.lines import line_blocks
 from multitudes.data.predictions.tables import is_prediction_table, read_prediction_table
 from multitudes.data.reading import read_dataset
-from multitudes.data.report import ErrorLog
+from multitudes.data.report import ErrorLog, excerpt
+from multitudes.data.sparse_files import read_sparse
 from multitudes.errors import DataError
 from multitudes.types import FloatArray, LabelArray, Predictions
 
@@ -95,7 +95,11 @@ class PredictionFile:
 
 def read_prediction_file(path: str | PathLike[str], *, format: str | None = None) -> PredictionFile:
     """Read predictions in any of the formats above, recognized by their content."""
-    path = Path(path)
+    with reading(path):
+        return _read(Path(path), format)
+
+
+def _read(path: Path, format: str | None) -> PredictionFile:
     if format not in (None, "json-lines"):
         return _from_dataset(path, format)
     if path.is_dir():
@@ -127,7 +131,9 @@ class _Gathered:
         if not isinstance(record, dict) or not isinstance(record.get("labels"), list):
             raise ValueError('expected an object with a list, {"labels": [...]}')
         if "row" in record and record["row"] != len(self.counts):
-            raise ValueError(f"row {record['row']!r} stands where row {len(self.counts)} should")
+            raise ValueError(
+                f"row {excerpt(record['row'])} stands where row {len(self.counts)} should"
+            )
         if ("uid" in record) != (len(self.uids) == len(self.counts)) and self.counts:
             raise ValueError("some lines have a uid and some have none")
         if "uid" in record:
@@ -143,10 +149,14 @@ class _Gathered:
         elif isinstance(entry, list) and len(entry) == 2:
             label, score = entry
         if type(label) not in (str, int) or type(score) not in (int, float):
-            raise ValueError(f'expected a label as {{"label": ..., "score": ...}}, got {entry!r}')
+            raise ValueError(
+                f'expected a label as {{"label": ..., "score": ...}}, got {excerpt(entry)}'
+            )
         self.kinds.add(type(label))
         if len(self.kinds) > 1:
-            raise ValueError(f"labels are names in some places and ids in others, here {label!r}")
+            raise ValueError(
+                f"labels are names in some places and ids in others, here {excerpt(label)}"
+            )
         if isinstance(label, str):
             label = self.index.setdefault(label, len(self.index))
         self.labels.append(label)
@@ -180,12 +190,7 @@ def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _read_npz(path: Path) -> PredictionFile:
-    try:
-        scores = sp.csr_array(sp.load_npz(path))
-    except (ValueError, KeyError, OSError, AttributeError) as error:
-        raise DataError(
-            f"{path} is not a SciPy .npz of scores (n_instances, n_labels): {error}"
-        ) from error
+    scores = read_sparse(path)
     rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
     order = np.lexsort((scores.indices, -scores.data, rows))
     return PredictionFile(

@@ -7,23 +7,28 @@ after sorting in a spreadsheet, and other columns may stand beside them.
 from __future__ import annotations
 
 import csv
-import io
+import math
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitudes.data.compression import open_bytes, peek
-from multitudes.data.formats.parquet import open_parquet
+from multitudes.data.compression import peek
+from multitudes.data.formats.delimited import delimited_rows, field_limit
+from multitudes.data.formats.parquet import listed, open_parquet, row_batches
+from multitudes.data.options import ReadOptions
+from multitudes.data.report import ErrorLog, excerpt
 from multitudes.errors import DataError, require
 from multitudes.types import FloatArray, IntArray, LabelArray
 
 NEEDED = ("rank", "label", "score")
 INSTANCES = ("uid", "row")
-ROWS_AT_ONCE = 100_000
+ROWS_AT_ONCE = 10_000
+LARGEST_RANK = 2**62
 _MAGIC_OF_PARQUET = b"PAR1"
 _MARK = b"\xef\xbb\xbf"
 _PEEK_BYTES = 1 << 12
@@ -54,7 +59,7 @@ def read_prediction_table(path: Path) -> TableRows:
         try:
             found.add(*(cells[place] for place in places))
         except (ValueError, IndexError) as error:
-            raise DataError(f"{path}: row {number}: {error}; the row is {cells!r}") from None
+            raise DataError(f"{path}: row {number}: {error}; the row is {excerpt(cells)}") from None
     return found.in_order()
 
 
@@ -73,7 +78,10 @@ def _header(path: Path) -> list[str]:
         text = line.decode().rstrip("\r")
     except UnicodeDecodeError:
         return []
-    return next(csv.reader([text], delimiter=_delimiter(text)), [])
+    try:
+        return next(csv.reader([text], delimiter=_delimiter(text)), [])
+    except csv.Error:
+        return []
 
 
 def _delimiter(first_line: str) -> str:
@@ -87,23 +95,18 @@ def _is_parquet(path: Path) -> bool:
 
 def _delimited_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of a row, its cells), after the header."""
-    with open_bytes(path) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
-        first = text.readline()
-        reader = csv.reader(text, delimiter=_delimiter(first))
-        try:
-            for cells in reader:
-                if cells:
-                    yield reader.line_num + 1, cells
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: row {reader.line_num + 1}: {error}") from error
+    first = peek(path, _PEEK_BYTES).partition(b"\n")[0].decode(errors="replace")
+    options = ReadOptions(delimiter=_delimiter(first))
+    with field_limit(options.max_line_bytes):
+        yield from islice(delimited_rows(path, options, ErrorLog("strict")), 1, None)
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, list[Any]]]:
     """Yield (number of a row from 1, its cells)."""
     number = 0
     with open_parquet(path) as file:
-        for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
-            for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for batch in row_batches(file, ROWS_AT_ONCE):
+            for cells in zip(*map(listed, batch.columns), strict=True):
                 number += 1
                 yield number, list(cells)
 
@@ -121,12 +124,14 @@ class _Rows:
     def add(self, instance: Any, rank: Any, label: Any, score: Any) -> None:
         """Append one row; a ValueError says what is wrong with it."""
         key = str(instance).strip()
-        if self.by_row and not re.fullmatch(r"\d+", key):
-            raise ValueError(f"row must be a whole number, got {instance!r}")
+        if self.by_row and not re.fullmatch(r"[0-9]{1,18}", key):
+            raise ValueError(f"row must be a whole number, got {excerpt(instance)}")
         number = self.instances.setdefault(key, len(self.instances))
         if label in (None, ""):
             return  # an instance without labels
         place = _number(rank, "rank", len(self.of))
+        if abs(place) > LARGEST_RANK:
+            raise ValueError(f"rank must be at most {LARGEST_RANK:,}, got {excerpt(rank)}")
         self.of.append(number)
         self.labels.append(self.names.setdefault(str(label), len(self.names)))
         self.ranks.append(int(place))
@@ -164,8 +169,8 @@ def _number(cell: Any, name: str, default: float) -> float:
         return default
     try:
         value = float(cell)
-    except ValueError:
-        raise ValueError(f"{name} must be a number, got {cell!r}") from None
-    if value != value:
-        raise ValueError(f"{name} must be a number, got {cell!r}")
+    except (ValueError, TypeError, OverflowError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, got {excerpt(cell)}")
     return value

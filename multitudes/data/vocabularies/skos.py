@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from multitudes.data.compression import open_bytes
+from multitudes.data.compression import open_bytes, read_whole
+from multitudes.data.report import excerpt
 from multitudes.data.vocabularies.concepts import UNTAGGED, Concept
 from multitudes.errors import DataError, require
 from multitudes.progress import track
+
+_ENTITY = re.compile(rb"<!ENTITY\s+(?:%\s+)?\S+\s+(\"[^\"]*\"|'[^']*')")
+_BYTES_PER_BYTE = 10  # of memory, per byte of a file: a graph has an index in each direction
 
 
 def read_skos_concepts(path: Path, kind: str) -> dict[str, Concept]:
@@ -54,11 +59,13 @@ def _language(name: Any) -> str:
 
 def _graph(path: Path, kind: str, rdflib: Any) -> Any:
     with open_bytes(path) as stream:
-        data = stream.read()
+        data = read_whole(stream, path, factor=_BYTES_PER_BYTE)
     if not data.strip():
         raise DataError(f"{path} is empty; expected a vocabulary")
     if kind == "json-ld":
         _refuse_remote_contexts(path, data)
+    if kind == "xml":
+        _refuse_nested_entities(path, data)
     graph = rdflib.Graph()
     try:
         graph.parse(data=data, format=kind)
@@ -69,6 +76,19 @@ def _graph(path: Path, kind: str, rdflib: Any) -> Any:
             f"{kind}: correct the file, or its suffix"
         ) from error
     return graph
+
+
+def _refuse_nested_entities(path: Path, data: bytes) -> None:
+    """Refuse XML entities that name others: a few lines of them become millions of words."""
+    plain = data.replace(b"\0", b"")  # of UTF-16, too
+    for entity in _ENTITY.finditer(plain):
+        if b"&" in entity[1] or b"%" in entity[1]:
+            line = plain.count(b"\n", 0, entity.start()) + 1
+            raise DataError(
+                f"{path}:{line}: an entity is made of other entities (got "
+                f"{excerpt(entity[0].decode(errors='replace'))}); expected plain text in each: "
+                "write them out, or convert the file to Turtle"
+            )
 
 
 def _refuse_remote_contexts(path: Path, data: bytes) -> None:
@@ -84,6 +104,8 @@ def _refuse_remote_contexts(path: Path, data: bytes) -> None:
         elif isinstance(value, dict):
             contexts = value.get("@context", [])
             for context in contexts if isinstance(contexts, list) else [contexts]:
+                if isinstance(context, dict):
+                    context = context.get("@import")
                 if isinstance(context, str):
                     raise DataError(
                         f"{path}: its @context is at {context[:100]!r}, and nothing is loaded from "

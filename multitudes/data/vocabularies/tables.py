@@ -78,7 +78,18 @@ def _csv_rows(path: Path) -> Iterator[_Row]:
     """Yield the rows of a table with the columns uri, label_en, label_fr, ..., notation."""
     text = "\n".join(line for _, line in _lines(path))
     reader = csv.DictReader(io.StringIO(text), strict=True)
-    names = list(reader.fieldnames or ())
+    try:
+        languages = _language_columns(list(reader.fieldnames or ()), path)
+        for row in reader:
+            titles = {languages[name]: row[name] or "" for name in languages}
+            notations = [(row.get("notation") or "").strip()]
+            yield reader.line_num, row["uri"] or "", titles, {"notations": notations}
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num}: broken quoting ({error})") from error
+
+
+def _language_columns(names: list[str], path: Path) -> dict[str, str]:
+    """Return the language of each column of labels."""
     languages = {
         name: name.partition("_")[2].lower() or UNTAGGED
         for name in names
@@ -89,13 +100,7 @@ def _csv_rows(path: Path) -> Iterator[_Row]:
             f"{path}:1: not a vocabulary (got columns {listed(names)}); expected the columns uri "
             "and label_en (or another language)"
         )
-    try:
-        for row in reader:
-            titles = {languages[name]: row[name] or "" for name in languages}
-            notations = [(row.get("notation") or "").strip()]
-            yield reader.line_num, row["uri"] or "", titles, {"notations": notations}
-    except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: broken quoting ({error})") from error
+    return languages
 
 
 def _json_rows(path: Path) -> Iterator[_Row]:

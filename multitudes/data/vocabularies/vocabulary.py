@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from multitudes.data.compression import peek, uncompressed_suffix
+from multitudes.data.compression import peek, reading, uncompressed_suffix
 from multitudes.data.dataset import Dataset
 from multitudes.data.label_space import move_columns
 from multitudes.data.report import ReadReport
@@ -22,7 +22,7 @@ RDF_SUFFIXES = {
     ".skos": "xml", ".jsonld": "json-ld",
 }  # fmt: skip
 TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json")
-_JOINED = ", "
+_JOINED = "; "
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -56,26 +56,20 @@ class Vocabulary:
     @classmethod
     def of(cls, concepts: dict[str, Concept], language: str | None, path: Path) -> Vocabulary:
         """Return the names of concepts, by URI, in a language or the nearest to it."""
-        named = {uri: concept for uri, concept in concepts.items() if concept.titles}
-        if not named:
-            raise DataError(
-                f"{path} holds no names of concepts; expected skos:prefLabel in RDF, or URIs and "
-                "labels in a table"
-            )
-        chosen = chosen_language(named.values(), language, path)
+        chosen = chosen_language(concepts.values(), language, path)
         titles, texts = {}, {}
-        for uri, concept in named.items():
+        for uri, concept in concepts.items():
             tag = concept.named_in(chosen)
             titles[uri] = concept.titles[tag]
             names = [concept.titles[tag], *sorted(concept.alternatives.get(tag, ()))]
             texts[uri] = _JOINED.join(dict.fromkeys(names))
-        return cls(titles, texts, _unique_uris(named), chosen)
+        return cls(titles, texts, unique_uris(concepts), chosen)
 
     def __len__(self) -> int:
         return len(self.titles)
 
 
-def _unique_uris(concepts: dict[str, Concept]) -> dict[str, str]:
+def unique_uris(concepts: dict[str, Concept]) -> dict[str, str]:
     """Return the URI of each name and notation that only one concept has."""
     pairs = {(name, uri) for uri, concept in concepts.items() for name in _names(concept)}
     counts = Counter(name for name, _ in pairs)
@@ -101,15 +95,33 @@ def read_vocabulary(path: str | Path, *, language: str | None = None) -> Vocabul
         language, names without a language, English ones, or any. Defaults to the commonest.
     """
     path = Path(path)
+    return Vocabulary.of(read_concepts(path), language, path)
+
+
+def read_concepts(path: str | Path) -> dict[str, Concept]:
+    """Read all that a vocabulary says of the concepts it names, by URI; see `read_vocabulary`."""
+    path = Path(path)
+    with reading(path):
+        concepts = _read(path)
+    named = {uri: concept for uri, concept in concepts.items() if concept.titles}
+    if not named:
+        raise DataError(
+            f"{path} holds no names of concepts; expected skos:prefLabel in RDF, or URIs and "
+            "labels in a table"
+        )
+    return named
+
+
+def _read(path: Path) -> dict[str, Concept]:
     suffix = uncompressed_suffix(path)
     kind = RDF_SUFFIXES.get(suffix) or (suffix if suffix in TABLE_SUFFIXES else _guess(path))
     if kind in TABLE_SUFFIXES:
         from multitudes.data.vocabularies.tables import read_table_concepts
 
-        return Vocabulary.of(read_table_concepts(path, kind), language, path)
+        return read_table_concepts(path, kind)
     from multitudes.data.vocabularies.skos import read_skos_concepts
 
-    return Vocabulary.of(read_skos_concepts(path, kind), language, path)
+    return read_skos_concepts(path, kind)
 
 
 def _guess(path: Path) -> str:

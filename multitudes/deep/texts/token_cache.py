@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,10 @@ from multitudes.deep.texts.tokenizing import Tokenized, id_type, tokenize
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.errors import StoreError
 from multitudes.features.text_buffer import as_texts, not_a_text
-from multitudes.store.files import map_arrays, write_arrays
+from multitudes.files import disk
+from multitudes.files.lease import HeldError
+from multitudes.files.writing import replaced_file
+from multitudes.store.files import dump_arrays, map_arrays
 
 _VERSION = "tokens-1"  # part of the fingerprint: a change of the way texts are cut changes it
 
@@ -75,18 +77,20 @@ def _write(path: Path, tokenized: Tokenized) -> None:
     """Write under another name first: readers find the whole file or none."""
     rows = tokenized.rows
     counts = np.array([tokenized.n_empty, tokenized.n_cut], np.int64)
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_arrays(temporary, {"ids": rows.ids, "offsets": rows.offsets, "counts": counts})
-        temporary.replace(path)
+        disk.make_folder(path.parent)
+        with replaced_file(path) as file:
+            dump_arrays(file, {"ids": rows.ids, "offsets": rows.offsets, "counts": counts})
+    except HeldError as error:
+        raise StoreError(
+            f"could not keep token ids in {path.parent}: {error} is writing the same ones; begin "
+            "again when that is over, or give each run a folder of its own"
+        ) from error
     except OSError as error:
         raise StoreError(
             f"could not keep token ids in {path.parent}: {error}; choose a folder with space for "
             f"{(rows.ids.nbytes + rows.offsets.nbytes) / 2**20:,.0f} MiB, or none"
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _read(path: Path, n_texts: int, tokenizer: Any) -> Tokenized | None:

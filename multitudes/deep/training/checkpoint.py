@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -16,7 +16,9 @@ import numpy.typing as npt
 
 from multitudes.deep.training.state_dicts import pack_state, unpack_state
 from multitudes.errors import ConfigError
+from multitudes.files import disk
 from multitudes.store import State, read_state, save
+from multitudes.store.folder import discard
 from multitudes.store.manifest import plain_json
 
 KIND = "training-checkpoint"
@@ -80,10 +82,9 @@ class Checkpoint:
     def clear(self) -> None:
         """Remove what was saved: the run is over and its result is stored elsewhere."""
         for name in (CURRENT, DIVERGED):
-            if (self.path / name).exists():
-                shutil.rmtree(self.path / name)
-        if self.path.is_dir() and not any(self.path.iterdir()):
-            self.path.rmdir()
+            discard(self.path / name)
+        with suppress(OSError):  # missing, or it holds something else
+            disk.current().rmdir(self.path)
 
 
 def digest_of(*arrays: npt.NDArray[Any]) -> str:

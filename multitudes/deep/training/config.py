@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
-from multitudes.config import Config, setting
+from multitudes.config import Config, among, between, setting
 from multitudes.errors import ConfigError
+
+
+def stored_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a stored model without the folder that its training wrote to.
+
+    A model that was loaded must not write where its file says.
+    """
+    training = {name: value for name, value in config["training"].items() if name != "tensorboard"}
+    return {**config, "training": training}
 
 
 @dataclass(frozen=True)
 class TrainingConfig(Config):
     """How a torch model is trained; AdamW throughout."""
 
-    epochs: int = setting(20, "Passes over the training instances.", at_least=1)
-    learning_rate: float = setting(3e-4, "Largest learning rate of the schedule.", above=0)
+    epochs: int = setting(
+        20, "Passes over the training instances.", at_least=1, search=between(5, 60, log=True)
+    )
+    learning_rate: float = setting(
+        3e-4,
+        "Largest learning rate of the schedule.",
+        above=0,
+        search=between(3e-5, 3e-3, log=True),
+    )
     weight_decay: float = setting(
-        0.01, "Decay of the weights, except biases, norms and what the model exempts.", at_least=0
+        0.01,
+        "Decay of the weights, except biases, norms and what the model exempts.",
+        at_least=0,
+        search=among(0.0, 0.01, 0.1),
     )
     warmup_steps: int = setting(
         100,

@@ -23,6 +23,7 @@ from multitudes.deep.training.process import deferred_interrupt, seeded
 from multitudes.deep.training.run import Run, Stateful
 from multitudes.deep.training.supervisor import Supervisor, place_of, tensorboard_curves
 from multitudes.progress import say, track
+from multitudes.store.folder import writing
 
 
 def train(
@@ -68,6 +69,8 @@ def train(
         If the device has too little memory.
     ConfigError
         If `checkpoint` holds a run with other settings or data.
+    StoreError
+        If another process trains with the same checkpoint; it is named.
     KeyboardInterrupt
         On Ctrl-C, after a checkpoint was written.
     """
@@ -86,6 +89,7 @@ def train(
         tensor_core_products(mixed),
         seeded(config.random_state + accelerator.process_index),
         _memory_explained(config, lambda: place_of(run)),
+        _held(checkpoint if accelerator.is_main_process else None),
         deferred_interrupt(enabled=checkpoint is not None) as interrupt,
         tensorboard_curves(config.tensorboard if accelerator.is_main_process else None) as curves,
     ):
@@ -109,6 +113,11 @@ def train(
         run.restore_best()
     model.eval()
     return run.history
+
+
+def _held(checkpoint: Checkpoint | None) -> AbstractContextManager[None]:
+    """Hold the folder of a checkpoint: a second run that wants to save there is refused."""
+    return nullcontext() if checkpoint is None else writing(checkpoint.path)
 
 
 def _announce(run: Run[Any], checkpoint: Checkpoint | None, *, resumed: bool) -> None:

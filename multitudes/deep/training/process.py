@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import signal
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
@@ -19,6 +17,7 @@ from multitudes.deep.devices import choose_device, choose_precision
 from multitudes.deep.training.config import TrainingConfig
 from multitudes.errors import ConfigError
 from multitudes.progress import say
+from multitudes.stopping import listening
 
 
 def make_accelerator(config: TrainingConfig) -> Accelerator:
@@ -121,18 +120,13 @@ class Interrupt:
 
 @contextmanager
 def deferred_interrupt(*, enabled: bool) -> Iterator[Interrupt]:
-    """Note Ctrl-C instead of raising at once, so that training can save first.
+    """Note Ctrl-C, or SIGTERM to a command, instead of raising at once: training can save first.
 
     Signals reach only the main thread; in other threads, and if Python's own handler was replaced,
     nothing changes.
     """
     interrupt = Interrupt()
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not (enabled and usual and threading.current_thread() is threading.main_thread()):
+    with listening(interrupt.handle) if enabled else nullcontext():
         yield interrupt
-        return
-    signal.signal(signal.SIGINT, interrupt.handle)
-    try:
-        yield interrupt
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if interrupt.requested:  # after the last step, when nobody asked any more
+        raise KeyboardInterrupt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,11 @@ from multitudes.errors import ConfigError, require
 _MODULES = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
 _CHAIN = list(_MODULES)
 
+_MADE_ONE_BY_ONE = ("layer", "block", "expert")  # in names of settings that count parts of a model
+SPARE_WEIGHTS = 1_000_000  # that a model may have beside those in its files: a pooling of its own
+
 # Which pooling an old folder switches on, and what newer folders call it.
+_LONGEST_NAME = 255  # bytes of a file's name that systems take
 _POOLING_FLAGS = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_cls_token": "cls",
@@ -43,7 +48,9 @@ def read_encoder(folder: Path) -> tuple[Any, Any, str | None]:
             f"{folder} has no weights in the safetensors format, the only one that is read "
             "(others can run code): save the model again with save_pretrained of transformers"
         )
+    _check_shards(home)
     try:
+        check_size(home)
         model, tokenizer = _read_transformer(home)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         raise ConfigError(
@@ -58,7 +65,13 @@ def _layout(folder: Path) -> tuple[Path, str | None]:
     if not (folder / "modules.json").is_file():
         return folder, None
     listed = _json(folder / "modules.json")
-    modules = [(entry["type"].rpartition(".")[2], folder / entry["path"]) for entry in listed]
+    try:
+        modules = [
+            (str(entry["type"]).rpartition(".")[2], _inside(folder, entry["path"]))
+            for entry in listed
+        ]
+    except (LookupError, TypeError) as error:
+        raise ConfigError(f"{folder / 'modules.json'} lists no modules: {error!r}") from error
     kinds = [kind for kind, _ in modules]
     if not kinds or kinds != _CHAIN[: len(kinds)]:
         raise ConfigError(
@@ -67,6 +80,27 @@ def _layout(folder: Path) -> tuple[Path, str | None]:
         )
     pooling = _pooling(modules[1][1] / "config.json") if len(modules) > 1 else None
     return modules[0][1], pooling
+
+
+def _inside(folder: Path, name: object) -> Path:
+    """Return a path below a folder that a file names; refuse one that leads out of it."""
+    parts = name.split("/") if isinstance(name, str) else [".."]
+    odd = any(part == ".." or "\\" in part or ":" in part or "\0" in part for part in parts)
+    odd |= any(len(part.encode(errors="replace")) > _LONGEST_NAME for part in parts)
+    if odd or (parts[0] == "" and len(parts) > 1):
+        raise ConfigError(f"{folder} names {str(name)[:200]!r}, which is not a path inside it")
+    return folder / str(name)
+
+
+def _check_shards(home: Path) -> None:
+    """Refuse lists of weights that name files elsewhere; transformers would read them."""
+    for path in home.glob("*.index.json"):
+        shards = _json(path)
+        shards = shards.get("weight_map") if isinstance(shards, dict) else None
+        if not isinstance(shards, dict):
+            raise ConfigError(f"{path} does not say where weights are: it has no weight_map")
+        for name in shards.values():
+            _inside(home, name)
 
 
 def _pooling(path: Path) -> str:
@@ -79,7 +113,7 @@ def _pooling(path: Path) -> str:
 def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
 
 
@@ -100,6 +134,35 @@ def _read_transformer(home: Path) -> tuple[Any, Any]:
     if _lowers_case(home / "sentence_bert_config.json"):
         _lower_case(tokenizer.backend_tokenizer)
     return model, tokenizer
+
+
+def check_size(home: Path) -> None:
+    """Refuse a config.json that asks for more than the weights beside it, before it is given.
+
+    The model is made without memory first. Names of weights differ from one version of a model
+    to the next, so it is their number that is compared.
+    """
+    import torch
+    from safetensors import safe_open
+    from transformers import AutoConfig, AutoModel
+
+    n_stored = n_arrays = 0
+    for path in home.glob("*.safetensors"):
+        with safe_open(path, "np") as file:
+            shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
+        n_arrays += len(shapes)
+        n_stored += sum(math.prod(shape) for shape in shapes)
+    config = AutoConfig.from_pretrained(home, local_files_only=True, trust_remote_code=False)
+    for name, value in config.to_dict().items():
+        is_count = isinstance(value, int) and any(word in name for word in _MADE_ONE_BY_ONE)
+        if is_count and value > n_arrays:
+            raise ValueError(f"{name} is {value}, and there are {n_arrays} arrays of weights")
+    make: Any = AutoModel  # has no types
+    with quiet(), torch.device("meta"):
+        model = make.from_config(config, trust_remote_code=False)
+    n_wanted = sum(weight.numel() for weight in model.state_dict().values())
+    if n_wanted > 2 * n_stored + SPARE_WEIGHTS:
+        raise ValueError(f"its config.json asks for {n_wanted} weights, and there are {n_stored}")
 
 
 def _lowers_case(path: Path) -> bool:
@@ -126,6 +189,13 @@ def _check(model: Any, tokenizer: Any, folder: Path) -> None:
         raise ConfigError(
             f"the tokenizer in {folder} puts no special token around a text, so an empty one would "
             "have no token at all: choose an encoder, not a decoder"
+        )
+    largest = max(tokenizer.get_vocab().values(), default=0)
+    n_tokens = int(model.get_input_embeddings().weight.shape[0])
+    if largest >= n_tokens:
+        raise ConfigError(
+            f"the tokenizer in {folder} has a token {largest}, and the model knows {n_tokens}: "
+            "they belong to different encoders"
         )
     if getattr(model.config, "is_encoder_decoder", False):
         raise ConfigError(f"{folder} holds an encoder-decoder, expected an encoder alone")

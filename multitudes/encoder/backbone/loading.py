@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from multitudes.encoder.backbone.folders import read_encoder
-from multitudes.encoder.backbone.model import Backbone, BackboneConfig
+from multitudes.encoder.backbone.model import AUTO, Backbone, BackboneConfig
 from multitudes.errors import ConfigError, DataError, MissingExtraError, require
 from multitudes.progress import say, tell
 
@@ -26,6 +26,7 @@ _NOT_FILES = ["onnx/*", "openvino/*"]
 
 SPECIAL_TOKENS = {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 HEAD_SIZE = 32  # of the scratch encoder
+LONGEST = 256  # tokens that a length which follows the data goes to
 
 
 def load_backbone(
@@ -63,8 +64,7 @@ def _announced(backbone: Backbone) -> Backbone:
     full_name = f" ({ENCODERS[name].partition('/')[2]})" if name in ENCODERS else ""
     n_weights = sum(weights.numel() for weights in backbone.parameters())
     size = f"{n_weights / 1e6:.1f} million" if n_weights >= 1e6 else f"{n_weights:,}"
-    length = backbone.config.max_length
-    say(f"encoder: {name}{full_name}, {size} weights, texts of up to {length} tokens")
+    say(f"encoder: {name}{full_name}, {size} weights")
     return backbone
 
 
@@ -161,7 +161,7 @@ def check_lengths(config: BackboneConfig, model: object, tokenizer: object) -> N
     longest = longest_readable(model, tokenizer)
     for setting in ("max_length", "label_max_length"):
         length = getattr(config, setting)
-        if longest is not None and length > longest:
+        if longest is not None and length != AUTO and length > longest:
             raise ConfigError(
                 f"{setting} must be <= {longest}, the longest text {config.name!r} can read, "
                 f"got {length}"
@@ -222,8 +222,15 @@ def scratch_model(config: BackboneConfig, *, vocabulary_size: int, random_state:
         num_hidden_layers=config.scratch_layers,
         num_attention_heads=dim // HEAD_SIZE,
         intermediate_size=4 * dim,
-        max_position_embeddings=max(config.max_length, config.label_max_length, 64),
+        max_position_embeddings=_positions(config),
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(random_state)
         return build(shape)
+
+
+def _positions(config: BackboneConfig) -> int:
+    """How many tokens a scratch encoder can read."""
+    lengths = (config.max_length, config.label_max_length)
+    of_texts, of_labels = (None if isinstance(length, str) else length for length in lengths)
+    return max(of_texts or LONGEST, of_labels or 0, 64)

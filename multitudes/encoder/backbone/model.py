@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from multitudes.config import Config, setting
+from multitudes.config import Config, among, setting
 from multitudes.deep.devices import Precision, computing_in
 from multitudes.deep.memory import explain_out_of_memory
 from multitudes.deep.processor import require_bf16
@@ -22,14 +22,17 @@ from multitudes.deep.texts.tokenizing import Tokenized, has_words, tokenize
 from multitudes.deep.texts.tokens import PackedTokens, TokenRows, pack
 from multitudes.encoder.backbone.folders import read_encoder, write_encoder
 from multitudes.encoder.backbone.packed_bert import packed_bert_forward, supports_packed
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, StoreError
 from multitudes.progress import track
+from multitudes.store import checks
 from multitudes.store.foreign import on_disk
 from multitudes.store.state import State
 from multitudes.types import FloatArray, IntArray
 
 KIND = "backbone"
 FOLDER = "sentence-transformers"
+AUTO = "auto"
+SHORTEST = 32  # tokens, where nothing says how long texts are
 _BATCHES_ON_DEVICE = 64  # results fetched at once, so that the device seldom waits for the host
 
 
@@ -46,8 +49,16 @@ class BackboneConfig(Config):
         'installed with the extra), "multilingual" (50 languages, from the hub), "scratch" for a '
         "small one trained from nothing.",
     )
-    max_length: int = setting(32, "Tokens kept of an instance's text.", at_least=3)
-    label_max_length: int = setting(32, "Tokens kept of a label's text.", at_least=3)
+    max_length: int | Literal["auto"] = setting(
+        "auto",
+        "Tokens kept of an instance's text; auto: as many as 95 % of the training texts have, "
+        "between 32 and 256.",
+        at_least=3,
+        search=among("auto", 32, 64, 128),
+    )
+    label_max_length: int | Literal["auto"] = setting(
+        "auto", "Tokens kept of a label's text; auto: as for instances.", at_least=3
+    )
     pooling: Literal["auto", "mean", "cls"] = setting(
         "auto",
         "How tokens become one embedding: their mean, the first one, or what the encoder's own "
@@ -85,7 +96,7 @@ class Backbone(nn.Module):
         Anything whose output has a `last_hidden_state` (n_texts, length, d).
     tokenizer : transformers.PreTrainedTokenizerFast
     config : BackboneConfig
-        Pooling ``"auto"`` means mean here.
+        Pooling ``"auto"`` means mean here, and a length ``"auto"`` 32: `follow_texts` sets it.
 
     Attributes
     ----------
@@ -121,6 +132,23 @@ class Backbone(nn.Module):
                 "gradient_checkpointing does not work with attention='packed': "
                 "use attention='padded', or a smaller batch"
             )
+
+    @property
+    def max_length(self) -> int:
+        """Tokens kept of an instance's text."""
+        length = self.config.max_length
+        return SHORTEST if isinstance(length, str) else length
+
+    @property
+    def label_max_length(self) -> int:
+        """Tokens kept of a label's text."""
+        length = self.config.label_max_length
+        return SHORTEST if isinstance(length, str) else length
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens that the encoder has a vector for."""
+        return int(self.model.get_input_embeddings().weight.shape[0])
 
     @property
     def device(self) -> torch.device:
@@ -159,7 +187,7 @@ class Backbone(nn.Module):
 
     def tokenize(self, texts: Texts, *, max_length: int | None = None) -> Tokenized:
         """Token ids of texts, cut to `max_length` tokens (by default that of instances)."""
-        limit = self.config.max_length if max_length is None else max_length
+        limit = self.max_length if max_length is None else max_length
         if not isinstance(texts, TokenRows):
             return tokenize(texts, self.tokenizer, max_length=limit)
         n_cut = int((texts.lengths > limit).sum())
@@ -259,9 +287,17 @@ class Backbone(nn.Module):
             self.model,
             self.tokenizer,
             folder,
-            max_length=self.config.max_length,
+            max_length=self.max_length,
             pooling=self.config.pooling,
         )
+
+    @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the settings; the encoder itself is checked when it is read, and then tried."""
+        checks.names(state)
+        checks.settings(BackboneConfig, state.config, "backbone")
+        if list(state.folders) != [FOLDER]:
+            raise StoreError(f"its folders must be {[FOLDER]}, got {list(state.folders)}")
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -269,7 +305,15 @@ class Backbone(nn.Module):
         config = BackboneConfig.from_dict(state.config)
         with on_disk(state.folders[FOLDER]) as folder:
             model, tokenizer, _ = read_encoder(folder)
-        return cls(model, tokenizer, dataclasses.replace(config, compile=False))
+        backbone = cls(model, tokenizer, dataclasses.replace(config, compile=False))
+        backbone._try()
+        return backbone
+
+    def _try(self) -> None:
+        """Encode a text, since no check of files says whether they make an encoder."""
+        vectors = self.encode(["a text"])
+        if vectors.shape != (1, self.dim) or not np.isfinite(vectors).all():
+            raise StoreError("its encoder does not give finite vectors")
 
 
 def _split(order: IntArray, size: int) -> list[IntArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from multitudes.config import Config, setting
+from multitudes.config import Config, between, setting
 from multitudes.errors import ConfigError
 
 
@@ -27,7 +27,9 @@ class LossConfig(Config):
         choices=("dynamic", "fixed", "literal"),
     )
     gamma_min: float = setting(0.1, "Smallest dynamic margin.", at_least=0, at_most=2)
-    gamma_max: float = setting(0.3, "Largest dynamic margin.", at_least=0, at_most=2)
+    gamma_max: float = setting(
+        0.3, "Largest dynamic margin.", at_least=0, at_most=2, search=between(0.1, 0.6)
+    )
     fixed_margin: float = setting(0.3, "Margin where it is fixed.", at_least=0, at_most=2)
     n_negatives: int = setting(
         100, "Hardest in-batch negatives of a row; fewer where a batch has fewer.", at_least=1
@@ -35,7 +37,9 @@ class LossConfig(Config):
     softmax_weights: bool = setting(
         True, "Weigh the violating negatives of a row by a softmax of their similarities."
     )
-    temperature: float = setting(0.1, "Temperature of those weights.", above=0)
+    temperature: float = setting(
+        0.1, "Temperature of those weights.", above=0, search=between(0.02, 0.5, log=True)
+    )
     detach_weights: bool = setting(
         False, "Keep the gradient out of those weights; the released code lets it through."
     )

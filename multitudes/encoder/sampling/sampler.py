@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from multitudes.config import Config, setting
+from multitudes.config import Config, among, setting
 from multitudes.deep.prefetch import prefetched
 from multitudes.encoder.sampling.clusters import (
     BackgroundClustering,
@@ -37,13 +37,18 @@ ORDER, DRAW, CLUSTER = range(3)
 class SamplerConfig(Config):
     """How training batches are put together."""
 
-    batch_size: int = setting(1024, "Instances per step.", at_least=1)
-    positives: int = setting(1, "Labels drawn for each instance of a batch.", at_least=1)
+    batch_size: int = setting(
+        1024, "Instances per step.", at_least=1, search=among(256, 512, 1024, 1600, 3200)
+    )
+    positives: int = setting(
+        1, "Labels drawn for each instance of a batch.", at_least=1, search=among(1, 2, 3)
+    )
     positive_weights: str = setting(
         INVERSE_PROPENSITY,
         "Draw positives in proportion to their inverse propensity, which favors rare labels, or "
         "uniformly.",
         choices=(INVERSE_PROPENSITY, UNIFORM),
+        search=among(INVERSE_PROPENSITY, UNIFORM),
     )
     propensity: str = setting("default", "Data set whose propensity constants apply.")
     clustered: bool = setting(

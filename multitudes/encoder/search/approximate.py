@@ -6,6 +6,7 @@ along is checked before faiss, which trusts its input, sees it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,6 +16,9 @@ import numpy.typing as npt
 
 from multitudes.config import Config, setting
 from multitudes.errors import ConfigError, StoreError, require
+from multitudes.kernels.checking import readonly
+from multitudes.kernels.search.graph_checks import SOUND, first_loose_link
+from multitudes.store import State, checks
 from multitudes.types import FloatArray, IntArray
 
 AUTO, FLAT, HNSW, IVF_PQ = "auto", "flat", "hnsw", "ivf-pq"
@@ -24,6 +28,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 FEWEST_FOR_CODES = 256
 """Vectors that product quantization needs: as many as a byte has values."""
 DIMENSIONS_PER_BYTE = 4
+LARGEST = 2**31 - 1  # number that faiss takes
 
 
 @dataclass(frozen=True)
@@ -43,17 +48,22 @@ class IndexConfig(Config):
     )
     flat_up_to: int = setting(400_000, "Labels up to which auto is flat on a CPU.", at_least=0)
     hnsw_up_to: int = setting(4_000_000, "Labels up to which auto is hnsw.", at_least=0)
-    neighbors: int = setting(32, "hnsw: links of each label.", at_least=2)
-    build_width: int = setting(200, "hnsw: candidates looked at when a label is added.", at_least=1)
-    search_width: int = setting(128, "hnsw: candidates looked at in a search.", at_least=1)
-    n_lists: int | None = setting(
-        None, "ivf-pq: lists the labels are dealt out to; None: 4 sqrt(n_labels).", at_least=1
+    neighbors: int = setting(32, "hnsw: links of each label.", at_least=2, at_most=1024)
+    build_width: int = setting(
+        200, "hnsw: candidates looked at when a label is added.", at_least=1, at_most=LARGEST
     )
-    n_probes: int = setting(64, "ivf-pq: lists looked at in a search.", at_least=1)
+    search_width: int = setting(
+        128, "hnsw: candidates looked at in a search.", at_least=1, at_most=LARGEST
+    )
+    n_lists: int | None = setting(
+        None, "ivf-pq: lists the labels are dealt out to; None: 4 sqrt(n_labels).", at_least=1,
+        at_most=LARGEST,
+    )  # fmt: skip
+    n_probes: int = setting(64, "ivf-pq: lists looked at in a search.", at_least=1, at_most=LARGEST)
     over_fetch: int = setting(
         10, "ivf-pq: candidates, in multiples of top_k, that are compared exactly.", at_least=1
     )
-    random_state: int = setting(0, "ivf-pq: seed of its clusterings.", at_least=0)
+    random_state: int = setting(0, "ivf-pq: seed of its clusterings.", at_least=0, at_most=LARGEST)
 
 
 class CandidateSearch(Protocol):
@@ -83,10 +93,7 @@ def restore_search(
 ) -> CandidateSearch:
     """The search that was saved as `arrays`."""
     cls = HnswSearch if kind == HNSW else IvfPqSearch
-    try:
-        return cls.restored(vectors, config, arrays)
-    except KeyError as error:
-        raise StoreError(f"the saved {kind} index lacks its array {error}: save it again") from None
+    return cls.restored(vectors, config, arrays)
 
 
 class HnswSearch:
@@ -108,7 +115,9 @@ class HnswSearch:
 
     def candidates(self, queries: FloatArray, count: int) -> IntArray:
         """The labels that a walk over the graph comes across."""
-        width = self._faiss.SearchParametersHNSW(efSearch=max(self._width, count))
+        # As many candidates as labels are all there are, and faiss makes room for the number asked.
+        wanted = min(max(self._width, count), self._index.ntotal)
+        width = self._faiss.SearchParametersHNSW(efSearch=max(wanted, 1))
         return np.asarray(self._index.search(queries, count, params=width)[1])
 
     def arrays(self) -> Arrays:
@@ -127,7 +136,6 @@ class HnswSearch:
     ) -> HnswSearch:
         """The graph as it was saved."""
         out = cls(vectors.shape[1], config)
-        check_graph(arrays, len(vectors), config.neighbors)
         graph, faiss = out._index.hnsw, out._faiss
         faiss.copy_array_to_vector(np.array(arrays["levels"], np.int32), graph.levels)
         faiss.copy_array_to_vector(np.array(arrays["offsets"], np.uint64), graph.offsets)
@@ -138,29 +146,58 @@ class HnswSearch:
         return out
 
 
-def check_graph(arrays: Mapping[str, npt.NDArray[Any]], n_labels: int, neighbors: int) -> None:
+def most_levels(neighbors: int) -> int:
+    """Return how many levels faiss has room for in a graph of so many links per label.
+
+    Those on which a label is with a probability of 1e-9 or more; see ``set_default_probas``.
+    """
+    scale, level = math.log(neighbors), 0
+    while math.exp(-level * scale) * (1 - math.exp(-scale)) >= 1e-9:
+        level += 1
+    return level
+
+
+def check_graph(state: State, config: IndexConfig) -> None:
     """Raise a StoreError unless every link leads to a label that has a place on its level."""
-    levels, links = arrays["levels"].astype(np.int64), arrays["links"].astype(np.int64)
+    n_labels, width = len(state.arrays["vectors"]), config.neighbors
+    levels = checks.array(state, "levels", "int32", (n_labels,))
+    checks.within(levels, "levels", most_levels(width) + 1, low=1)
+    offsets = checks.array(state, "offsets", "uint64", (n_labels + 1,))
     # A label has room for twice the links on the ground level, and once on each above.
-    room = neighbors * (levels + 1)
-    offsets = np.concatenate([[0], np.cumsum(room)])
-    sound = (
-        len(levels) == n_labels
-        and levels.min(initial=1) >= 1
-        and np.array_equal(arrays["offsets"], offsets.astype(np.uint64))
-        and len(links) == offsets[-1]
-        and links.min(initial=0) >= -1
-        and links.max(initial=-1) < n_labels
+    room = width * (levels.astype(np.int64) + 1)
+    links = checks.array(state, "links", "int32", (int(room.sum()),))
+    checks.starts(offsets, "offsets", len(links))
+    if (np.diff(offsets) != room.astype(np.uint64)).any():
+        raise StoreError("offsets must leave room for the links of each label's levels")
+    checks.within(links, "links", n_labels, low=-1)
+    entry, highest = checks.array(state, "entry", "int64", (2,)).tolist()
+    if not 0 <= entry < n_labels or not highest == levels.max() - 1 == levels[entry] - 1:
+        raise StoreError(f"the walk must start on the highest level, got {entry} on {highest}")
+    if first_loose_link(readonly(levels), readonly(links), width) != SOUND:
+        raise StoreError("a link leads to a label that is not on its level")
+
+
+def check_lists(state: State) -> None:
+    """Raise a StoreError unless lists and codes are those of the vectors."""
+    dim = state.arrays["vectors"].shape[1]
+    centers = checks.array(state, "centers", "float32", (None, dim))
+    if not len(centers):
+        raise StoreError("it has no lists")
+    checks.finite(centers, "centers")
+    codes = checks.array(state, "code_centers", "float32", (dim * FEWEST_FOR_CODES,))
+    checks.finite(codes, "code_centers")
+
+
+def check_search(state: State, kind: str, config: IndexConfig) -> None:
+    """Check what a stored search of a kind consists of, beside the vectors."""
+    own = {FLAT: (), HNSW: ("levels", "offsets", "links", "entry")}.get(
+        kind, ("centers", "code_centers")
     )
-    if sound:
-        place = np.arange(len(links)) - np.repeat(offsets[:-1], room)
-        level = np.maximum(place // neighbors - 1, 0)
-        linked = links >= 0
-        entry, highest = (int(value) for value in arrays["entry"])
-        sound = bool((levels[links[linked]] > level[linked]).all())
-        sound &= 0 <= entry < n_labels and highest == levels.max() - 1 == levels[entry] - 1
-    if not sound:
-        raise StoreError("the saved hnsw graph has links that lead nowhere: save the model again")
+    checks.names(state, arrays=("vectors", *own))
+    if kind == HNSW:
+        check_graph(state, config)
+    elif kind == IVF_PQ:
+        check_lists(state)
 
 
 class IvfPqSearch:
@@ -214,8 +251,6 @@ class IvfPqSearch:
         """The lists as they were saved; the vectors are dealt out to them again."""
         dim, centers = vectors.shape[1], arrays["centers"]
         codes = np.array(arrays["code_centers"], np.float32)
-        if centers.ndim != 2 or centers.shape[1] != dim or codes.shape != (dim * 256,):
-            raise StoreError("the saved ivf-pq index does not fit its vectors: save it again")
         out = cls(dim, len(centers), config)
         out._lists.add(np.array(centers, np.float32))
         out._faiss.copy_array_to_vector(codes, out._index.pq.centroids)

@@ -18,13 +18,16 @@ from multitudes.encoder.search.approximate import (
     CandidateSearch,
     IndexConfig,
     build_search,
+    check_search,
     restore_search,
 )
-from multitudes.errors import DataError
+from multitudes.errors import DataError, StoreError
 from multitudes.scores.filtering import check_pairs, remove_pairs
+from multitudes.store import checks
 from multitudes.store.state import State
-from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, IntArray, Predictions
+from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, IntArray, Predictions, blank_lists
 from multitudes.validation import checked_count, checked_label_ids
+from multitudes.validation.arrays import REAL, as_array
 
 QUERIES_AT_ONCE = 8192
 """Rows searched before their filter pairs are removed: bounds how much too much is fetched."""
@@ -95,8 +98,7 @@ class PrototypeIndex:
             filter_pairs if filter_pairs is not None else [], len(queries), len(self)
         )
         pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-        labels = np.full((len(queries), top_k), NO_LABEL, np.int32)
-        scores = np.full((len(queries), top_k), NO_SCORE, np.float32)
+        labels, scores = blank_lists(len(queries), top_k)
         for start in range(0, len(queries), QUERIES_AT_ONCE):
             chunk = queries[start : start + QUERIES_AT_ONCE]
             bounds = np.searchsorted(pairs[:, 0], [start, start + len(chunk)])
@@ -111,7 +113,8 @@ class PrototypeIndex:
     ) -> Predictions:
         """The best of some labels, given in order, of each query."""
         part = PrototypeIndex(self.vectors[labels], replace(self.config, kind=FLAT))
-        pairs = np.asarray([] if filter_pairs is None else filter_pairs, np.int64).reshape(-1, 2)
+        given: Any = [] if filter_pairs is None else filter_pairs
+        pairs = check_pairs(given, len(queries), len(self))
         pairs = pairs[np.isin(pairs[:, 1], labels)]
         pairs[:, 1] = np.searchsorted(labels, pairs[:, 1])
         found = part.search(queries, top_k, filter_pairs=pairs)
@@ -177,6 +180,18 @@ class PrototypeIndex:
         return State("prototype-index", config=config, arrays=arrays)
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check the vectors, and what faiss would trust."""
+        checks.names(state, config=("config", "kind"), arrays=state.arrays)
+        config = checks.settings(IndexConfig, state.config["config"], "config")
+        kind = checks.choice(state, "kind", (FLAT, HNSW, IVF_PQ))
+        vectors = checks.array(state, "vectors", "float32", (None, None))
+        if not vectors.size:
+            raise StoreError("it holds no vectors")
+        checks.finite(vectors, "vectors")
+        check_search(state, kind, config)
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """The index as it was saved, of the same kind whatever this machine has."""
         index = cls.__new__(cls)
@@ -204,7 +219,11 @@ def _kind(config: IndexConfig, n_labels: int, device: torch.device) -> str:
 
 def _checked(values: Any, name: str, *, dim: int | None = None) -> FloatArray:
     """Return a finite float32 matrix in C order, with `dim` columns if given."""
-    array = np.ascontiguousarray(values, np.float32)
+    given = as_array(values)
+    if given is None or given.dtype.kind not in REAL:
+        raise DataError(f"{name} must be a (n, d) array of numbers, got {type(values).__name__}")
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(given, np.float32)
     if array.ndim != 2 or 0 in array.shape[1:] or (dim is None and not len(array)):
         raise DataError(f"{name} must be a (n, d) array of numbers, got shape {array.shape}")
     if dim is not None and array.shape[1] != dim:

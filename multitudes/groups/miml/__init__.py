@@ -5,8 +5,9 @@ from multitudes.errors import require
 
 require("torch", extra="deep")
 
+from multitudes.groups.miml.bag_run import Epoch  # noqa: E402
 from multitudes.groups.miml.deep_miml import DeepMIML  # noqa: E402
-from multitudes.groups.miml.fit_network import Epoch, MIMLTraining  # noqa: E402
+from multitudes.groups.miml.fit_network import MIMLTraining  # noqa: E402
 from multitudes.groups.miml.network import MIMLNetwork  # noqa: E402
 
 __all__ = ["DeepMIML", "Epoch", "MIMLNetwork", "MIMLTraining"]

@@ -14,7 +14,8 @@ from multitudes.data.groups import GroupCounts
 from multitudes.errors import DataError
 from multitudes.groups.candidates import checked_candidates
 from multitudes.types import FloatArray, IntArray, Sparse
-from multitudes.validation import checked_features
+from multitudes.validation import checked_features, checked_sparse
+from multitudes.validation.sparse import own_csr
 
 PADDING = -1
 
@@ -143,7 +144,7 @@ def check_finite_counts(group_labels: Any) -> None:
     is_sparse: bool = sp.issparse(group_labels)
     if not is_sparse or group_labels.dtype.kind != "f":
         return
-    counts = sp.csr_array(group_labels)
+    counts = own_csr(group_labels, "group_labels")
     infinite = np.isinf(counts.data)
     if infinite.any():
         at = int(np.argmax(infinite))
@@ -156,8 +157,9 @@ def check_finite_counts(group_labels: Any) -> None:
 
 def unlabeled_bags(X: Sparse | FloatArray, groups: Any, n_labels: int) -> Bags:
     """Return bags to predict: as `checked_bags`, without labels."""
-    is_sparse: bool = sp.issparse(groups)  # anything else but None is refused below
-    n_groups = int(groups.shape[1] if is_sparse else X.shape[0])
+    if groups is not None:
+        groups = checked_sparse(groups, name="groups", axes="(n_instances, n_groups)")
+    n_groups = int(X.shape[0] if groups is None else groups.shape[1])
     return checked_bags(X, groups, sp.csr_array((n_groups, n_labels), dtype=np.float32))
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 import torch
 
 from multitudes.data.groups import GroupCounts
-from multitudes.errors import ConfigError, DataError, suggestion
+from multitudes.deep.weights import check_weights
+from multitudes.errors import ConfigError, DataError, StoreError, suggestion
 from multitudes.estimator import Estimator
+from multitudes.groups.miml.bag_run import Epoch, checkpoint_of
 from multitudes.groups.miml.bags import (
     Bags,
     as_tensor,
@@ -17,12 +20,12 @@ from multitudes.groups.miml.bags import (
     checked_rows,
     unlabeled_bags,
 )
-from multitudes.groups.miml.fit_network import Epoch, MIMLTraining, bag_logits, fit_network
+from multitudes.groups.miml.fit_network import MIMLTraining, bag_logits, fit_network
 from multitudes.groups.miml.label_embeddings import EAGLE, check_choice, embeddings_of
 from multitudes.groups.miml.losses import LOSSES
 from multitudes.groups.miml.network import MIMLNetwork
-from multitudes.store import State
-from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, Predictions, Sparse
+from multitudes.store import State, checks
+from multitudes.types import FloatArray, Predictions, Sparse, blank_lists
 from multitudes.validation import checked_count, checked_number
 
 GIVEN = "given"  # in a stored model: embeddings of the user's own
@@ -106,6 +109,7 @@ class DeepMIML(Estimator):
         group_labels: Any,
         *,
         validation: tuple[Any, Any, Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
         """Learn from labeled bags; returns self.
 
@@ -120,6 +124,8 @@ class DeepMIML(Estimator):
             Bags for early stopping, or single instances with groups None. By default a share of
             the training bags is held out; an instance may then be on both sides if it is in
             several groups.
+        checkpoint : path, optional
+            Folder to save to now and then; a training found there goes on where it stopped.
 
         Notes
         -----
@@ -137,6 +143,9 @@ class DeepMIML(Estimator):
         else:
             held_out = self._checked_validation(validation, bags)
         network = self._network(bags).to(self._device())
+        saved = None
+        if checkpoint is not None:
+            saved = checkpoint_of(checkpoint, network, bags, held_out, self._identity())
         history = fit_network(
             network,
             bags,
@@ -144,6 +153,7 @@ class DeepMIML(Estimator):
             validation=held_out,
             training=self.training,
             random_state=self.random_state,
+            checkpoint=saved,
         )
         self._set_learned(network, history, counts)
         return self
@@ -170,8 +180,7 @@ class DeepMIML(Estimator):
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         X = checked_rows(X, n_features=self.n_features_in_)
         bags = unlabeled_bags(X, groups, self.n_labels_)
-        labels = np.full((len(bags), top_k), NO_LABEL, np.int32)
-        scores = np.full((len(bags), top_k), NO_SCORE, np.float32)
+        labels, scores = blank_lists(len(bags), top_k)
         full = np.flatnonzero(bags.sizes)
         if len(full):
             logits = bag_logits(self.network_, bags.take(full))  # (full bags, labels)
@@ -222,6 +231,31 @@ class DeepMIML(Estimator):
         return State("deep-miml", config, arrays)
 
     @classmethod
+    def check_state(cls, state: State) -> None:
+        """Check settings, and the weights against them."""
+        checks.names(state, arrays=state.arrays)
+        settings = checks.parameters(state, cls, without=("device",), beside=ON_LOAD)
+        n_features = checks.count(state, "n_features", at_least=1)
+        n_labels = checks.count(state, "n_labels", at_least=1)
+        training = checks.settings(MIMLTraining, settings.get("training"), "training")
+        if settings.get("label_embeddings") == GIVEN:
+            settings["label_embeddings"] = None
+        model = cls(**settings | {"training": training})
+        model._check_settings()
+        checks.numbers(state.config["counts"], "counts")
+        if not isinstance(state.config["history"], list):
+            raise StoreError("its history must be a list of epochs")
+        for epoch in state.config["history"]:
+            checks.numbers(epoch, "history", n=len(Epoch._fields))
+        embedded = "label_embeddings" in state.arrays
+        check_weights(
+            state,
+            lambda: model._new_network(
+                n_features, n_labels, torch.empty(n_labels, n_features) if embedded else None
+            ),
+        )
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
         """Build the fitted model again."""
         config = dict(state.config)
@@ -238,6 +272,13 @@ class DeepMIML(Estimator):
         history = [Epoch(*epoch) for epoch in learned["history"]]
         model._set_learned(network.to(model._device()), history, GroupCounts(**learned["counts"]))
         return model
+
+    def _identity(self) -> dict[str, Any]:
+        """Return the settings that training depends on, beside data and first weights."""
+        settings: dict[str, Any] = self.get_params(deep=False)
+        del settings["device"], settings["label_embeddings"]
+        settings["training"] = self.training.to_dict()
+        return settings
 
     def _network(self, bags: Bags) -> MIMLNetwork:
         """Return a network with initial weights, and the label embeddings that the bags give."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from multitudes.config import Config, setting
+from multitudes.deep.training.checkpoint import Checkpoint
 from multitudes.errors import ConfigError
+from multitudes.groups.miml.bag_run import BagRun, Epoch
 from multitudes.groups.miml.bags import Bags
 from multitudes.groups.miml.losses import BagLoss
 from multitudes.groups.miml.network import MIMLNetwork, pooled
@@ -45,22 +45,6 @@ class MIMLTraining(Config):
 CELLS = 1 << 24  # numbers of a batch's largest tensor, when only predicting
 
 
-class Epoch(NamedTuple):
-    """What one pass over the bags came to.
-
-    Parameters
-    ----------
-    loss : float
-        Mean over the training bags, as they were met.
-    validation_loss, validation_precision : float or None
-        Of the validation bags after the pass; None without any.
-    """
-
-    loss: float
-    validation_loss: float | None
-    validation_precision: float | None
-
-
 def fit_network(
     network: MIMLNetwork,
     bags: Bags,
@@ -69,6 +53,7 @@ def fit_network(
     validation: Bags | None,
     training: MIMLTraining,
     random_state: int,
+    checkpoint: Checkpoint | None = None,
 ) -> list[Epoch]:
     """Train in place; with validation bags, the best epoch's weights are kept.
 
@@ -80,35 +65,50 @@ def fit_network(
         None of them empty.
     random_state : int
         Of the order of the bags.
+    checkpoint : Checkpoint, optional
+        Where to save; a training that is found there goes on, and ends with the same weights.
     """
-    device = next(network.parameters()).device
-    rng = np.random.default_rng(random_state)
     adam = torch.optim.Adam(
         network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
     )
-    epochs: list[Epoch] = []
-    best: dict[str, Any] = {}
-    best_epoch = 0
-    with track("training on bags", training.n_epochs, "epochs") as task:
-        for number in range(training.n_epochs):
-            total = 0.0
-            for chosen in _split(rng.permutation(len(bags)), training.batch_size):
-                X, members, counts = bags.batch(chosen, device)
-                value = loss(network(X, members), members, counts)
-                adam.zero_grad()
-                value.backward()
-                adam.step()
-                total += float(value.detach()) * len(chosen)
-            _check_finite(total, number, training)
-            epochs.append(Epoch(total / len(bags), *_validate(network, validation, loss)))
-            if validation is not None and _is_best(epochs, training.monitor):
-                best, best_epoch = copy.deepcopy(network.state_dict()), number
+    run = BagRun(network, adam, random_state)
+    progress = track("training on bags", training.n_epochs, "epochs")
+    with run.saved_in(checkpoint, len(bags)), progress as task:
+        task.resume_at(len(run.epochs))
+        while not _is_over(run, training, has_validation=validation is not None):
+            total = _pass_over(bags, run, loss, training)
+            run.epochs.append(Epoch(total / len(bags), *_validate(network, validation, loss)))
+            if validation is not None and _is_best(run.epochs, training.monitor):
+                run.keep_weights()
             task.advance()
-            if validation is not None and number - best_epoch >= training.patience:
-                break
-    if best:
-        network.load_state_dict(best)
-    return epochs
+            over = _is_over(run, training, has_validation=validation is not None)
+            run.end_epoch(is_last=over)
+    if run.best:
+        network.load_state_dict(run.best)
+    return run.epochs
+
+
+def _pass_over(bags: Bags, run: BagRun, loss: BagLoss, training: MIMLTraining) -> float:
+    """Learn from every bag once, and return the sum of their losses."""
+    network, device = run.network, next(run.network.parameters()).device
+    total = 0.0
+    for chosen in _split(run.order(len(bags)), training.batch_size):
+        X, members, counts = bags.batch(chosen, device)
+        value = loss(network(X, members), members, counts)
+        run.adam.zero_grad()
+        value.backward()
+        run.adam.step()
+        total += float(value.detach()) * len(chosen)
+    _check_finite(total, len(run.epochs), training)
+    return total
+
+
+def _is_over(run: BagRun, training: MIMLTraining, *, has_validation: bool) -> bool:
+    n_done = len(run.epochs)
+    waited = n_done - 1 - run.best_epoch
+    return n_done >= training.n_epochs or (
+        has_validation and n_done > 0 and waited >= training.patience
+    )
 
 
 @torch.no_grad()

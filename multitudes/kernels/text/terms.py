@@ -159,6 +159,26 @@ def class_at(text: Bytes, position: int, classes: Bytes) -> tuple[Any, int]:
     return classes[point] if point < classes.shape[0] else np.uint8(0), width
 
 
+@njit(cache=True, nogil=True, inline="always")
+def end_of_word(text: Bytes, position: int, width: int, classes: Bytes) -> tuple[int, np.uint64]:
+    """(end, hash) of the word at `position`, whose first character has `width` bytes."""
+    kind, key = np.uint8(WORD_CHAR), FNV_START
+    while kind == WORD_CHAR:
+        for i in range(width):
+            key = (key ^ np.uint64(text[position + i])) * FNV_PRIME
+        position += width
+        kind, width = class_at(text, position, classes)
+    suffix = 0
+    if text[position] == 35:
+        suffix = 1
+    elif text[position] == 43 and text[position + 1] == 43:
+        suffix = 2
+    for _ in range(suffix):
+        key = (key ^ np.uint64(text[position])) * FNV_PRIME
+        position += 1
+    return position, key
+
+
 @njit(cache=True, nogil=True)
 def count_words(
     text: Bytes, start: int, row: int, classes: Bytes, ngrams: tuple[int, int], table: TermTable,
@@ -196,20 +216,8 @@ def count_words(
         if kind != WORD_CHAR:
             position += width
             continue
-        word_start, key = position, FNV_START
-        while kind == WORD_CHAR:
-            for i in range(width):
-                key = (key ^ np.uint64(text[position + i])) * FNV_PRIME
-            position += width
-            kind, width = class_at(text, position, classes)
-        suffix = 0
-        if text[position] == 35:
-            suffix = 1
-        elif text[position] == 43 and text[position + 1] == 43:
-            suffix = 2
-        for _ in range(suffix):
-            key = (key ^ np.uint64(text[position])) * FNV_PRIME
-            position += 1
+        word_start = position
+        position, key = end_of_word(text, position, width, classes)
         here = n_tokens % n_max
         parts[here, 0], parts[here, 1], token_hashes[here] = word_start, position, key
         n_tokens += 1

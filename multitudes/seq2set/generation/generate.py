@@ -25,8 +25,9 @@ class DecodingConfig(Config):
     """How labels are generated; the defaults are the published way."""
 
     beam_width: int = setting(
-        1, "Sequences kept per text; 1 is greedy: the likeliest symbol at each step.", at_least=1
-    )
+        1, "Sequences kept per text; 1 is greedy: the likeliest symbol at each step.", at_least=1,
+        at_most=1000,
+    )  # fmt: skip
     no_repeat: bool = setting(False, "Generate no label twice.")
     stop_at: float | None = setting(
         None,

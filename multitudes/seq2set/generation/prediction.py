@@ -16,7 +16,7 @@ from multitudes.progress import track
 from multitudes.seq2set.generation.generate import DecodingConfig, generate
 from multitudes.seq2set.network.seq_network import SeqNetwork
 from multitudes.seq2set.words.batches import BatchConfig, sorted_rows, word_batch
-from multitudes.types import NO_LABEL, NO_SCORE, FloatArray, Predictions, Sparse
+from multitudes.types import FloatArray, Predictions, Sparse, blank_lists
 
 CANDIDATES = 50
 """Labels that each step offers at least where all steps count: scores must not hang on `top_k`."""
@@ -59,8 +59,7 @@ class Predictor:
     def _predict(
         self, rows: TokenRows, *, n_candidates: int, top_k: int, ranked: bool = False
     ) -> Predictions:
-        labels = np.full((len(rows), top_k), NO_LABEL, np.int32)
-        scores = np.full((len(rows), top_k), NO_SCORE, np.float32)
+        labels, scores = blank_lists(len(rows), top_k)
         size = max(1, self.batches.predict_batch_size // self.decoding.beam_width)
         with (
             explain_out_of_memory(lower=["predict_batch_size", "beam_width", "max_length"]),

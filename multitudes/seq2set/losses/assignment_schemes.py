@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import ConfigError, DataError
+from multitudes.validation.arrays import REAL, as_array
 
 ALL = "all"
 FIRST_N = "first-n"
@@ -64,10 +65,11 @@ def choose_scheme(
         return SchemeChoice(scheme, f"assignment scheme {scheme!r}, as set")
     if scheme != AUTO:
         raise ConfigError(f"scheme must be one of {[*SCHEMES, AUTO]}, got {scheme!r}")
-    counts = np.asarray(label_counts)
-    if counts.ndim != 1 or not len(counts):
+    counts = as_array(label_counts)
+    if counts is None or counts.ndim != 1 or not len(counts) or counts.dtype.kind not in REAL:
+        got = "something else" if counts is None else f"{counts.dtype} of shape {counts.shape}"
         raise DataError(
-            f"label_counts must have one number per training instance, got shape {counts.shape}: "
+            f"label_counts must have one number per training instance, got {got}: "
             "choosing an assignment scheme takes at least one instance"
         )
     average = float(counts.mean())

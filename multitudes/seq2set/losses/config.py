@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from multitudes.config import Config, setting
+from multitudes.config import Config, among, between, setting
 from multitudes.seq2set.losses.assignment_schemes import AUTO, SCHEMES
 
 
@@ -19,10 +19,17 @@ class SetLossConfig(Config):
         choices=(*SCHEMES, AUTO),
     )
     empty_weight: float = setting(
-        0.2, "Weight of the steps that should give the empty label.", above=0, at_most=1
+        0.2,
+        "Weight of the steps that should give the empty label.",
+        above=0,
+        at_most=1,
+        search=between(0.05, 1.0, log=True),
     )
     transport_weight: float = setting(
-        8.0, "Weight of the transport distance between predicted and true labels.", at_least=0
+        8.0,
+        "Weight of the transport distance between predicted and true labels.",
+        at_least=0,
+        search=among(0.0, 2.0, 4.0, 8.0, 16.0),
     )
     transport_beta: float = setting(1.0, "Proximal weight of the transport's solver.", above=0)
     transport_steps: int = setting(50, "Proximal steps of that solver.", at_least=1)

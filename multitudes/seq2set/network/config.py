@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from multitudes.config import Config, setting
+from multitudes.config import Config, among, between, setting
 from multitudes.errors import ConfigError
 
 
@@ -17,7 +17,10 @@ class NetworkConfig(Config):
     """
 
     hidden: int = setting(
-        512, "Size of each direction of the encoder, and of the decoder.", above=0
+        512,
+        "Size of each direction of the encoder, and of the decoder.",
+        above=0,
+        search=among(128, 256, 512),
     )
     layers: int = setting(2, "Layers of the encoder.", at_least=1)
     convolution: bool = setting(True, "Attend to convolved memory too (Eq. 7).")
@@ -35,7 +38,9 @@ class NetworkConfig(Config):
     masked_softmax: bool = setting(
         False, "Give no probability to labels that were fed before (SGM)."
     )
-    dropout: float = setting(0.2, "Share of values that dropout blanks.", at_least=0, at_most=1)
+    dropout: float = setting(
+        0.2, "Share of values that dropout blanks.", at_least=0, at_most=1, search=between(0.0, 0.5)
+    )
     n_steps: int | None = setting(
         None, "Labels to generate at most; None: as many as `steps_share` asks for.", at_least=1
     )

@@ -10,15 +10,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from multitudes.deep.weights import as_tensor, check_weights
+from multitudes.errors import StoreError
 from multitudes.seq2set.network.config import NetworkConfig
 from multitudes.seq2set.network.decoder import Decoded, Decoder, OnStep
 from multitudes.seq2set.network.text_encoder import Memory, TextEncoder
 from multitudes.seq2set.words.batches import WordBatch
 from multitudes.seq2set.words.start_vectors import RANGE, StartVectors
-from multitudes.store import State
+from multitudes.store import State, checks
 from multitudes.types import FloatArray
 
 KIND = "seq2set-network"
+WORDS, LABELS = "encoder.words.weight", "decoder.labels.weight"
+N_SPECIAL_SYMBOLS = 2  # symbols beside the labels: the empty label and the start symbol
+MOST_STEPS = 1000  # of a stored network, unless it has more labels
 Run = Callable[..., tuple[Any, ...]]
 
 
@@ -63,8 +68,7 @@ class SeqNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.config, self.n_labels = config, len(start.labels)
-        words = torch.from_numpy(np.array(start.words))
-        labels = torch.from_numpy(_with_special(start.labels))
+        words, labels = as_tensor(start.words), as_tensor(_with_special(start.labels))
         self.encoder = TextEncoder(words, config, frozen=frozen_words)
         self.decoder = Decoder(labels, n_steps=n_steps, config=config)
         self._initialize()
@@ -127,6 +131,8 @@ class SeqNetwork(nn.Module):
 
 def _with_special(labels: FloatArray) -> FloatArray:
     """Label vectors (n_labels + 2, d) with those of the empty label and the start symbol."""
+    if torch.get_default_device().type == "meta":
+        return np.broadcast_to(np.float32(0), (len(labels) + 2, labels.shape[1]))
     rng = np.random.default_rng(len(labels))
     special = rng.uniform(-RANGE, RANGE, (2, labels.shape[1]))
     return np.concatenate([labels, special.astype(np.float32)])
@@ -206,18 +212,39 @@ def network_state(network: SeqNetwork) -> State:
     return State(KIND, settings, arrays)
 
 
-def network_from_state(state: State) -> SeqNetwork:
-    """The network again, on the CPU, ready to predict."""
-    arrays = state.arrays
-    n_symbols, dim = arrays["decoder.labels.weight"].shape
-    config = replace(NetworkConfig.from_dict(state.config), compile="off")
+def check_network(state: State, *, n_words: int) -> None:
+    """Check weights and sizes of a stored network against each other, and its number of words."""
+    checks.same(state.kind, KIND, "what the network is")
+    config = checks.settings(NetworkConfig, state.config, "network")
+    if config.layers + len(config.kernels) > len(state.arrays):
+        raise StoreError(f"its weights are not those of {config.layers} layers")
+    n_symbols, _ = checks.array(state, LABELS, "float32", (None, None)).shape
+    checks.array(state, WORDS, "float32", (n_words, None))
+    n_labels = n_symbols - N_SPECIAL_SYMBOLS
+    if n_labels < 1:
+        raise StoreError(f"it has {n_labels} labels")
+    checks.count(state, "n_steps", at_least=1, at_most=max(MOST_STEPS, n_labels + 1))
+    check_weights(state, lambda: _empty_network(state))
+
+
+def _empty_network(state: State) -> SeqNetwork:
+    """A network of the sizes of a stored one."""
+    zero, (n_symbols, dim) = np.float32(0), state.arrays[LABELS].shape
     start = StartVectors(
-        np.zeros(arrays["encoder.words.weight"].shape, np.float32),
-        np.zeros((n_symbols - 2, dim), np.float32),
+        np.broadcast_to(zero, state.arrays[WORDS].shape),
+        np.broadcast_to(zero, (n_symbols - N_SPECIAL_SYMBOLS, dim)),
         n_words_found=0,
         n_labels_found=0,
     )
-    network = SeqNetwork(start, n_steps=state.config["n_steps"], config=config)
-    tensors: dict[str, Any] = {n: torch.from_numpy(np.array(a)) for n, a in arrays.items()}
+    config = replace(NetworkConfig.from_dict(state.config), compile="off")
+    return SeqNetwork(start, n_steps=state.config["n_steps"], config=config)
+
+
+def network_from_state(state: State) -> SeqNetwork:
+    """The network again, on the CPU, ready to predict."""
+    network = _empty_network(state)
+    tensors: dict[str, Any] = {
+        name: torch.from_numpy(np.array(array)) for name, array in state.arrays.items()
+    }
     network.load_state_dict(tensors)
     return network.eval()

@@ -28,7 +28,9 @@ class BatchConfig(Config):
 
     batch_size: int = setting(64, "Instances of a training batch.", at_least=1)
     predict_batch_size: int = setting(256, "Instances of a batch at prediction.", at_least=1)
-    round_up_to: int = setting(8, "Lengths are padded to a multiple of this.", at_least=1)
+    round_up_to: int = setting(
+        8, "Lengths are padded to a multiple of this.", at_least=1, at_most=4096
+    )
     prefetch: int = setting(2, "Batches made ahead of time, in the background.", at_least=0)
 
 

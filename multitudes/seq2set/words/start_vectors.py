@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from multitudes import memory
 from multitudes.seq2set.words.vocabulary import (
     N_SPECIAL,
     PADDING,
@@ -64,6 +65,10 @@ def start_vectors(
     beyond = {word for words in listed for word in words if word not in vocabulary.ids}
     words = [*vocabulary.words, *sorted(beyond)]
     vectors, known = _word_vectors(words, config, rng)
+    memory.ask(
+        12 * n_labels * vectors.shape[1],
+        f"vectors of dim={vectors.shape[1]:,} for {n_labels:,} labels",
+    )
     labels = rng.uniform(-RANGE, RANGE, (n_labels, vectors.shape[1])).astype(np.float32)
     place = {word: i for i, word in enumerate(words)}
     n_found = 0
@@ -93,8 +98,10 @@ def _word_vectors(
     """Vectors (n_words, d), random ones where the file has none, and which may name a label."""
     if config.vectors is None:
         dim = config.dim or DEFAULT_DIM
+        memory.ask(12 * len(words) * dim, f"vectors of dim={dim:,} for {len(words):,} words")
         vectors = rng.uniform(-RANGE, RANGE, (len(words), dim)).astype(np.float32)
         return vectors, np.ones(len(words), bool)
     found = read_word_vectors(config.vectors, words, dim=config.dim)
+    memory.ask(5 * found.vectors.nbytes, f"vectors of {config.vectors} for {len(words):,} words")
     random = rng.uniform(-RANGE, RANGE, found.vectors.shape).astype(np.float32)
     return np.where(found.known[:, None], found.vectors, random), found.known

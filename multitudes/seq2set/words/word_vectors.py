@@ -11,13 +11,16 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.data.compression import open_bytes
+from multitudes import memory
+from multitudes.data.compression import open_bytes, reading
 from multitudes.errors import ConfigError, DataError
 from multitudes.types import FloatArray
 
 SAMPLE_BYTES = 1 << 12
 BLOCK_BYTES = 1 << 22
 MAX_WIDTH = 100_000
+MAX_LINE_BYTES = 1 << 22  # a line of the widest vectors, written with all digits
+MAX_WORD_BYTES = 1 << 16
 _BOM = b"\xef\xbb\xbf"
 _CONTROL = frozenset(range(9)) | frozenset(range(14, 32))
 
@@ -65,7 +68,7 @@ def read_word_vectors(
         If the width is not `dim`.
     """
     path = Path(path)
-    with open_bytes(path) as stream:
+    with reading(path), open_bytes(path) as stream:
         place = {word: i for i, word in enumerate(words)}
         width, entries = _entries(stream, path, place)
         if dim is not None and width != dim:
@@ -73,6 +76,9 @@ def read_word_vectors(
                 f"{path} holds vectors of width {width}, but dim={dim} is asked for: "
                 f"set dim={width} or None, or give a file of that width"
             )
+        memory.ask(
+            4 * len(place) * width, f"{path}: vectors of width {width:,} for {len(place):,} words"
+        )
         return _gathered(entries, place, width)
 
 
@@ -98,7 +104,7 @@ def _entries(
     stream: BinaryIO, path: Path, wanted: Collection[str]
 ) -> tuple[int, Iterator[tuple[str, FloatArray]]]:
     """Width of the vectors, and (word, vector) of each entry of a wanted word, in any case."""
-    first = stream.readline().removeprefix(_BOM)
+    first = _line(stream, path, 1).removeprefix(_BOM)
     if not first.strip():
         raise DataError(f"{path}:1: the line is empty; expected a word and its vector")
     header = _header(first, path)
@@ -106,6 +112,7 @@ def _entries(
         width = len(_fields(first, path, 1)) - 1
         if width < 1:
             raise DataError(f"{path}:1: expected a word and its numbers, got {_shown(first)}")
+        _check_width(width, path)
         return width, _text_entries(stream, path, wanted, width, first_line=1, before=first)
     n_words, width = header
     sample = stream.read(SAMPLE_BYTES)
@@ -119,15 +126,22 @@ def _entries(
 def _header(line: bytes, path: Path) -> tuple[int, int] | None:
     """(number of words, width) of a word2vec header; None for anything else."""
     parts = line.split()
-    if len(parts) != 2 or not all(part.isdigit() for part in parts) or int(parts[1]) < 2:
+    if len(parts) != 2 or not all(part.isdigit() for part in parts):
         return None
-    n_words, width = map(int, parts)
+    # More digits than any number of words has say no more than these.
+    n_words, width = (int((part.lstrip(b"0") or b"0")[:18]) for part in parts)
+    if width < 2:
+        return None
+    _check_width(width, path)
+    return n_words, width
+
+
+def _check_width(width: int, path: Path) -> None:
     if width > MAX_WIDTH:
         raise DataError(
             f"{path}:1: the first line announces vectors of width {width}, more than the "
             f"{MAX_WIDTH:,} that are possible: it must be the number of words and the width"
         )
-    return n_words, width
 
 
 def _is_binary(sample: bytes) -> bool:
@@ -150,7 +164,7 @@ def _text_entries(
     first_line: int,
     before: bytes,
 ) -> Iterator[tuple[str, FloatArray]]:
-    for number, line in enumerate(_lines(stream, before), first_line):
+    for number, line in enumerate(_lines(stream, path, before, first_line), first_line):
         if not line.strip():  # files may end in an empty line
             continue
         fields = _fields(line, path, number)
@@ -163,11 +177,32 @@ def _is_wanted(word: str, wanted: Collection[str]) -> bool:
     return word in wanted or word.lower() in wanted
 
 
-def _lines(stream: BinaryIO, before: bytes) -> Iterator[bytes]:
+def _lines(stream: BinaryIO, path: Path, before: bytes, first_line: int) -> Iterator[bytes]:
     """Lines, of which the bytes `before` were read already."""
-    rest = before + stream.readline()
-    yield from rest.splitlines(keepends=True)
-    yield from stream
+    n_before = before.count(b"\n")
+    rest = before + _line(stream, path, first_line + n_before)
+    for number, line in enumerate(rest.splitlines(keepends=True), first_line):
+        _check_length(line, path, number)
+        yield line
+    number = first_line + n_before + 1
+    while line := _line(stream, path, number):
+        yield line
+        number += 1
+
+
+def _line(stream: BinaryIO, path: Path, number: int) -> bytes:
+    """The rest of a line, which must not be endless."""
+    line = stream.readline(MAX_LINE_BYTES + 1)
+    _check_length(line, path, number)
+    return line
+
+
+def _check_length(line: bytes, path: Path, number: int) -> None:
+    if len(line) > MAX_LINE_BYTES:
+        raise DataError(
+            f"{path}:{number}: the line is longer than {MAX_LINE_BYTES:,} bytes; expected a word "
+            "and its numbers: check that the file has line ends"
+        )
 
 
 def _fields(line: bytes, path: Path, number: int) -> list[str]:
@@ -187,7 +222,8 @@ def _parsed(fields: list[str], path: Path, number: int, width: int) -> tuple[str
             f"{width}, the width of this file: repair or remove the line"
         )
     try:
-        vector = np.array([float(part) for part in numbers], np.float32)
+        with np.errstate(over="ignore"):
+            vector = np.array([float(part) for part in numbers]).astype(np.float32)
     except ValueError as error:
         bad = next(part for part in numbers if not _is_number(part))
         raise DataError(
@@ -221,6 +257,12 @@ def _binary_entries(
                 raise DataError(
                     f"{path} ends in entry {number:,} of the {n_words:,} that its first line "
                     f"({n_words} {width}) announces: it is cut off, or its width is not {width}"
+                )
+            if space < 0 and len(data) - at > MAX_WORD_BYTES:
+                raise DataError(
+                    f"{path}: the word of entry {number:,} is longer than {MAX_WORD_BYTES:,} bytes "
+                    f"(it starts with {_shown(data[at:])}): the file is damaged, or its width is "
+                    f"not {width}"
                 )
             data, at = data[at:] + more, 0
             space = data.find(b" ", at)

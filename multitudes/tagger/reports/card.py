@@ -8,7 +8,6 @@ the model is replaced by a save that writes no card, the old card no longer coun
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -18,7 +17,11 @@ from typing import Any, Self
 import orjson
 
 from multitudes.errors import StoreError, counted
+from multitudes.files.lease import HeldError
+from multitudes.files.writing import replaced_file
 from multitudes.store import read_manifest
+from multitudes.store.opening import is_file, read_file
+from multitudes.store.strict_json import MAX_BYTES
 from multitudes.version import __version__
 
 CARD = "card.json"
@@ -95,7 +98,9 @@ class CardEvent:
         data = content["data"]
         notes = tuple(map(str, content["notes"]))
         given = CardData(**data) if data is not None else None
-        return cls(**{**content, "data": given, "notes": notes})
+        event = cls(**{**content, "data": given, "notes": notes})
+        _check(event)
+        return event
 
 
 @dataclass(frozen=True)
@@ -114,16 +119,16 @@ class ModelCard:
     def read(cls, model: str | PathLike[str]) -> Self | None:
         """Return the card of a model folder; None if the model as it is now has none."""
         path = Path(model) / CARD
-        if not path.is_file():
+        if not is_file(path):
             return None
         try:
-            content = orjson.loads(path.read_bytes())
+            content = orjson.loads(read_file(path, MAX_BYTES))
             if content["format"] != FORMAT:
                 return None
             if content["data"] != read_manifest(model).data_folder:
                 return None  # of a model that has been replaced since
             return cls(tuple(CardEvent.from_dict(event) for event in content["events"]))
-        except (OSError, ValueError, LookupError, TypeError):
+        except (OSError, StoreError, ValueError, LookupError, TypeError, AttributeError):
             return None  # not ours, or cut off: the model is whole without it
 
     def and_then(self, event: CardEvent) -> Self:
@@ -141,18 +146,36 @@ class ModelCard:
             "data": read_manifest(folder).data_folder,
             "events": [asdict(event) for event in self.events],
         }
-        temporary = folder / f".{CARD}.{os.getpid()}.tmp"
         try:
-            temporary.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
-            temporary.replace(path)
+            with replaced_file(path) as file:
+                file.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
         except OSError as error:
             raise StoreError(f"could not write {path}: {error}") from error
-        finally:
-            temporary.unlink(missing_ok=True)
+        except HeldError as error:
+            raise StoreError(f"could not write {path}: {error} is writing it") from error
+
+
+def _check(event: CardEvent) -> None:
+    """Raise a TypeError or ValueError if a file says something else than what is written."""
+    words = [event.verb, event.command, event.date, event.library_version]
+    counts: list[object] = []
+    if event.data is not None:
+        words.append(event.data.name)
+        counts = [event.data.n_instances, event.data.n_labels, event.data.n_assigned]
+    numbers: list[object] = []
+    for part, metrics in event.metrics.items():
+        words += [part, *metrics]
+        numbers += metrics.values()
+    if not all(isinstance(number, (int, float)) for number in numbers):
+        raise TypeError("a card holds numbers")
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError("a card holds names")
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise ValueError("a card holds counts")
 
 
 def _is_ours(path: Path) -> bool:
     try:
-        return bool(orjson.loads(path.read_bytes())["format"] == FORMAT)
-    except (OSError, ValueError, LookupError, TypeError):
+        return bool(orjson.loads(read_file(path, MAX_BYTES))["format"] == FORMAT)
+    except (OSError, StoreError, ValueError, LookupError, TypeError):
         return False

@@ -30,6 +30,15 @@ def test_lists_of_names(tmp_path: Path) -> None:
     assert dataset.uids == ("1", "2")
 
 
+def test_row_groups_of_any_size(tmp_path: Path) -> None:
+    labels = [["x"], ["y", "z"], []] * 9
+    path = tmp_path / "data.parquet"
+    written = pa.table({"text": ["a", "b", "c"] * 9, "labels": labels})
+    pq.write_table(written, path, row_group_size=10)
+    dataset = read_parquet(path)
+    assert list(map(dataset.labels_of, range(27))) == labels
+
+
 def test_lists_of_ids(tmp_path: Path) -> None:
     dataset = read_parquet(table(tmp_path, text=["a", "b"], labels=[[3], [0, 0]]))
     assert dataset.label_names is None

@@ -70,4 +70,5 @@ def test_memory_stays_near_the_result() -> None:
     finally:
         tracemalloc.stop()
     assert X.nnz == 51 * 200 * 100
-    assert peak < 1.5 * (X.data.nbytes + X.indices.nbytes) + 4 * len(block)
+    # From numpy 2.5 on, an array that grows counts twice for a moment: 1.5 would do without.
+    assert peak < 1.75 * (X.data.nbytes + X.indices.nbytes) + 4 * len(block)

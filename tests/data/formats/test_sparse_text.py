@@ -161,7 +161,10 @@ def test_line_numbers_hold_across_blocks_and_skips(save) -> None:
             b"1 5 4\n0 1:1\n\n1 2:2\n",
             r"txt:4: more lines than the header announces \(got 1 and .*'1'",
         ),
-        (b"1 99999999999 4\n0 1:1\n", "txt:1: the header announces too many features or labels"),
+        (
+            b"1 99999999999 4\n0 1:1\n",
+            "txt:1: the header announces too many instances, features or labels",
+        ),
         (lzma.compress(GOOD * 1000)[:-30], "archive is (truncated|damaged)"),
     ],
 )

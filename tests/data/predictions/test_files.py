@@ -111,7 +111,7 @@ def test_broken_json_is_named(tmp_path):
 
 def test_an_archive_that_is_no_matrix(tmp_path):
     np.savez(tmp_path / "p.npz", a=np.ones(3))
-    with pytest.raises(DataError, match="not a SciPy .npz of scores"):
+    with pytest.raises(DataError, match="not a valid sparse matrix"):
         read_prediction_file(tmp_path / "p.npz")
 
 

@@ -38,7 +38,7 @@ def test_names_in_a_language_or_the_nearest(turtle: Path) -> None:
         "http://x/3": "shoes",
         "http://x/4": "shoes",
     }
-    assert german.texts["http://x/1"] == "Gürtel, Bänder, Gurte"
+    assert german.texts["http://x/1"] == "Gürtel; Bänder; Gurte"
     assert read_vocabulary(turtle).language == "en"
     with pytest.raises(DataError, match=r"v.ttl has no names in the language 'fr': known: de, "):
         read_vocabulary(turtle, language="fr")
@@ -127,7 +127,7 @@ def test_labels_are_uris_and_keep_their_names(turtle: Path, tmp_path: Path) -> N
     assert dataset.label_names == ("http://x/1", "http://x/2", "other", "shoes")
     assert dataset.label_titles == ("Gürtel", "Hüte", "other", "shoes")
     assert dataset.label_texts is not None
-    assert dataset.label_texts[0] == "Gürtel, Bänder, Gurte"
+    assert dataset.label_texts[0] == "Gürtel; Bänder; Gurte"
     assert dataset.Y.toarray().tolist() == [[1, 1, 1, 0], [1, 0, 0, 1]]
     assert dataset.report is not None
     assert dataset.report.taken.endswith("2 of 4 labels named by v.ttl (de)")

@@ -85,11 +85,11 @@ def test_a_damaged_file_is_made_again(tmp_path, texts, tokenizer, calls, content
 
 
 def test_nothing_is_left_of_a_write_that_failed(tmp_path, texts, tokenizer, monkeypatch):
-    def full(path, arrays):
-        path.write_bytes(b"half")
+    def full(file, arrays):
+        file.write(b"half")
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(module, "write_arrays", full)
+    monkeypatch.setattr(module, "dump_arrays", full)
     with pytest.raises(StoreError, match="no space left on device"):
         token_cache(tmp_path, texts, tokenizer, 8)
     assert list(tmp_path.iterdir()) == []

@@ -39,8 +39,7 @@ problem.train(
 @pytest.fixture(autouse=True)
 def no_wait_for_the_disk(monkeypatch):
     """Hundreds of checkpoints are written here; none has to survive a power cut."""
-    monkeypatch.setattr("multitudes.store.folder.sync_tree", lambda folder: None)
-    monkeypatch.setattr("multitudes.store.folder._sync_folder", lambda folder: None)
+    monkeypatch.setattr("multitudes.files.disk.Disk.sync", lambda disk, handle: None)
 
 
 class StopError(Exception):

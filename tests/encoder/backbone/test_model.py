@@ -224,5 +224,5 @@ def test_as_sentence_transformers_encodes(minilm):
 
     texts = ["A title", "", "Ein größerer Text", "word " * 100, "x", "東京 tower"]
     theirs = SentenceTransformer(str(minilm_folder()), device="cpu", local_files_only=True)
-    theirs.max_seq_length = minilm.config.max_length
+    theirs.max_seq_length = minilm.max_length
     np.testing.assert_allclose(minilm.encode(texts), theirs.encode(texts), atol=1e-5)

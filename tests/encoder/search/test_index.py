@@ -161,15 +161,22 @@ def test_approximate_kinds_name_the_extra_they_need(clustered, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("change", "value"),
-    [("links", 3000), ("links", -2), ("levels", 0), ("offsets", 7), ("entry", 3000)],
+    ("change", "value", "problem"),
+    [
+        ("links", 3000, "links must be from -1 to 2999, got 3000"),
+        ("links", -2, "links must be from -1"),
+        ("levels", 0, "levels must be from 1"),
+        ("levels", 100, "levels must be from 1"),
+        ("offsets", 7, "offsets must rise from 0"),
+        ("entry", 3000, "the walk must start on the highest level"),
+    ],
 )
-def test_a_graph_with_links_that_lead_nowhere_is_refused(built, change, value):
+def test_a_graph_with_links_that_lead_nowhere_is_refused(built, change, value, problem):
     state = built("hnsw").to_state()
     arrays = {name: array.copy() for name, array in state.arrays.items()}
     arrays[change][0] = value
-    with pytest.raises(StoreError, match="links that lead nowhere"):
-        PrototypeIndex.from_state(State(state.kind, state.config, arrays))
+    with pytest.raises(StoreError, match=problem):
+        PrototypeIndex.check_state(State(state.kind, state.config, arrays))
 
 
 def test_a_link_to_a_label_that_is_not_on_that_level_is_refused(built):
@@ -178,16 +185,16 @@ def test_a_link_to_a_label_that_is_not_on_that_level_is_refused(built):
     high = int(np.argmax(arrays["levels"] > 1))
     low = int(np.argmax(arrays["levels"] == 1))
     arrays["links"][int(arrays["offsets"][high]) + 2 * 32] = low  # the first link above the ground
-    with pytest.raises(StoreError, match="links that lead nowhere"):
-        PrototypeIndex.from_state(State(state.kind, state.config, arrays))
+    with pytest.raises(StoreError, match="a label that is not on its level"):
+        PrototypeIndex.check_state(State(state.kind, state.config, arrays))
 
 
 @pytest.mark.parametrize("kind", APPROXIMATE)
 def test_a_state_that_lacks_an_array_is_refused(built, kind):
     state = built(kind).to_state()
     arrays = {"vectors": state.arrays["vectors"]}
-    with pytest.raises(StoreError, match="lacks its array"):
-        PrototypeIndex.from_state(State(state.kind, state.config, arrays))
+    with pytest.raises(StoreError, match="the array '(levels|centers|code_centers|entry)' is not"):
+        PrototypeIndex.check_state(State(state.kind, state.config, arrays))
 
 
 def test_bad_input_is_named(clustered):

@@ -1,0 +1,1 @@
+"""What fusion gains over its members, and how near it comes to the best published results."""

@@ -1,0 +1,1 @@
+"""Requests a second, and what happens under load: see ``python -m benchmarks.serving --help``."""

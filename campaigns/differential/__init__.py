@@ -1,0 +1,1 @@
+"""Random small problems through every model: the answers of brute force and of other libraries."""

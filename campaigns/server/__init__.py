@@ -1,0 +1,1 @@
+"""A server and what clients can do to it."""

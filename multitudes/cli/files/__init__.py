@@ -1,0 +1,1 @@
+"""Files and folders of the user, as verbs read and write them."""

@@ -1,0 +1,1 @@
+"""What Annif's REST API needs beside the rest of the server: its messages, errors and subjects."""

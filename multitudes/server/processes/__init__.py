@@ -1,0 +1,1 @@
+"""Beyond one process that serves one version: workers, and folders that are looked at."""
