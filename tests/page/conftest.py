@@ -37,13 +37,15 @@ def served(taggers, corrections):
         yield server
 
 
-@pytest.fixture(scope="session")
+# While Playwright is there an event loop runs in this thread, in which no other test could start
+# one of its own: so the browser is closed with the last test of this folder.
+@pytest.fixture(scope="package")
 def browser():
     with browsing() as launched:
         yield launched
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tab(browser, served):
     """A tab that tests take turns with: to open another takes as long as a test."""
     with opened(browser, served.url) as one:
