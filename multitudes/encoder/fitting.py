@@ -17,11 +17,13 @@ from multitudes.deep.prefetch import prefetched
 from multitudes.deep.texts.tokenizing import has_words
 from multitudes.deep.texts.tokens import TokenRows, pack
 from multitudes.deep.training import (
+    ALONE,
     Batches,
     Checkpoint,
     History,
     Outlook,
     TrainingConfig,
+    World,
     digest_of,
     train,
     trial_seconds,
@@ -88,12 +90,13 @@ def fit_network(
     checkpoint: str | PathLike[str] | None = None,
 ) -> tuple[PrimeNetwork, History]:
     """Train a backbone and what makes prototypes; the network is left on its device."""
-    backbone.to(choose_device(config.training.device))
+    world = World.join(choose_device(config.training.device))
+    backbone.to(world.device)
     saved = None
     if checkpoint is not None:
         saved = Checkpoint(checkpoint, identity(texts, backbone, config, validate))
-    network, embeddings = start_network(texts, backbone, config)
-    sampler = start_sampler(texts.Y, embeddings, backbone.device, config)
+    network, embeddings = start_network(texts, backbone, config, world)
+    sampler = start_sampler(texts.Y, embeddings, world, config)
 
     def step(batch: StepInput) -> Mapping[str, torch.Tensor]:
         terms: Mapping[str, torch.Tensor]
@@ -127,8 +130,9 @@ def untrained_network(
     texts: TrainingTexts, backbone: Backbone, config: PrimeConfig
 ) -> PrimeNetwork:
     """Return a backbone as it was, on its device, that texts of labels are read with."""
-    backbone.to(choose_device(config.training.device))
-    network, _ = start_network(texts, backbone, config)
+    world = World.join(choose_device(config.training.device))
+    backbone.to(world.device)
+    network, _ = start_network(texts, backbone, config, world)
     return network
 
 
@@ -179,19 +183,33 @@ def identity(
 
 
 def start_sampler(
-    Y: Sparse, embeddings: FloatArray, device: torch.device, config: PrimeConfig
+    Y: Sparse, embeddings: FloatArray, world: World, config: PrimeConfig
 ) -> BatchSampler:
     """Return a sampler that knows the embeddings (n_instances, d) of all instances."""
     sampler = BatchSampler(
-        Y, config.sampler, epochs=config.training.epochs, random_state=config.training.random_state
+        Y,
+        config.sampler,
+        epochs=config.training.epochs,
+        random_state=config.training.random_state,
+        world=world,
     )
-    everyone = torch.arange(len(embeddings), device=device)
-    sampler.remember(everyone, torch.from_numpy(embeddings).to(device))
+    everyone = torch.arange(len(embeddings), device=world.device)
+    sampler.remember(everyone, torch.from_numpy(embeddings).to(world.device))
     return sampler
 
 
+def embed_together(
+    world: World, backbone: Backbone, rows: TokenRows, what: str
+) -> FloatArray:
+    """Embeddings (n, d) of tokenized texts, of which each process makes a part."""
+    if world.size == 1:
+        return embed(backbone, rows, what)
+    own = embed(backbone, rows.take(world.own(len(rows))), what)
+    return world.gathered_array(own, len(rows))
+
+
 def start_network(
-    texts: TrainingTexts, backbone: Backbone, config: PrimeConfig
+    texts: TrainingTexts, backbone: Backbone, config: PrimeConfig, world: World = ALONE
 ) -> tuple[PrimeNetwork, FloatArray]:
     """Return an untrained network on the backbone's device, and its embeddings (n_instances, d).
 
@@ -201,18 +219,18 @@ def start_network(
     random_state = config.training.random_state
     embeddings = np.zeros((len(texts.instances), backbone.dim), np.float32)
     if settings.uses("centroid") or config.sampler.clustered:
-        embeddings = embed(backbone, texts.instances, "embedding instances")
+        embeddings = embed_together(world, backbone, texts.instances, "embedding instances")
     centroids = free_vectors = None
     if settings.uses("centroid"):
         centroids = Centroids(len(texts.labels), backbone.dim, momentum=settings.momentum)
-        centroids.to(backbone.device).recompute(embeddings, texts.Y)
+        centroids.to(backbone.device).recompute(embeddings, texts.Y, world=world)
     if settings.uses("free"):
         free_vectors = FreeVectors.from_label_embeddings(
-            embed(backbone, texts.labels, "embedding labels"),
+            embed_together(world, backbone, texts.labels, "embedding labels"),
             n_vectors=settings.n_free_vectors,
             start=settings.free_start,
             random_state=random_state,
-            device=backbone.device,
+            world=world,
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(random_state)
@@ -225,6 +243,7 @@ def start_network(
         has_text=text_mask(texts.labels, backbone, settings),
         loss=config.loss,
     )
+    network.world = world
     return network.to(backbone.device), embeddings
 
 
@@ -259,6 +278,7 @@ def draw(
             texts.labels,
             device=network.backbone.device,
             max_length=longest,
+            world=network.world,
             random_state=config.training.random_state + epoch * sampler.n_steps + number,
         )
         for number, batch in enumerate(sampler.batches(epoch, start), start)
@@ -269,13 +289,19 @@ def draw(
 def refresh_centroids(network: PrimeNetwork, texts: TrainingTexts) -> None:
     """With exact centroids, set each to the mean of its instances' present embeddings."""
     if network.centroids is not None and network.prototypes.config.centroids == "exact":
-        embeddings = embed(network.backbone, texts.instances, "embedding instances")
-        network.centroids.recompute(embeddings, texts.Y)
+        world = network.world
+        embeddings = embed_together(
+            world, network.backbone, texts.instances, "embedding instances"
+        )
+        network.centroids.recompute(embeddings, texts.Y, world=world)
 
 
 def label_prototypes(network: PrimeNetwork, labels: TokenRows) -> tuple[FloatArray, FloatArray]:
-    """Prototypes and text embeddings, (n_labels, d) each, of the labels of a training."""
-    texts = embed(network.backbone, labels, "embedding labels")
+    """Prototypes and text embeddings, (n_labels, d) each, of the labels of a training.
+
+    To be called by all processes that train.
+    """
+    texts = embed_together(network.world, network.backbone, labels, "embedding labels")
     device = network.backbone.device
     was_training = network.training
     network.eval()
@@ -309,7 +335,9 @@ class Validation:
     def __call__(self, network: PrimeNetwork) -> dict[str, float]:
         """Return the metrics of a network."""
         prototypes, _ = label_prototypes(network, self.labels)
-        queries = embed(network.backbone, self.instances, "Embedding validation texts")
+        queries = embed_together(
+            network.world, network.backbone, self.instances, "embedding validation texts"
+        )
         index = PrototypeIndex(prototypes, IndexConfig(kind="flat"))
         found = index.search(queries, top_k=DEEPEST)
         return {

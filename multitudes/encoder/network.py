@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from multitudes.deep.texts.tokens import PackedTokens, TokenRows, joined, pack
+from multitudes.deep.training import ALONE, World
 from multitudes.encoder.backbone.model import Backbone
 from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.multi_objective import multi_objective_loss
@@ -34,7 +35,8 @@ class StepInput:
     Parameters
     ----------
     tokens : PackedTokens
-        The texts of the instances, then those of the labels.
+        The texts of the instances, then those of the labels; in one of several processes, of its
+        part of both (`World.own`).
     instances : int64 tensor (b,)
         Rows of the training set.
     labels : int64 tensor (m,)
@@ -64,13 +66,17 @@ def put_on_device(
     device: torch.device,
     max_length: int | None,
     random_state: int,
+    world: World = ALONE,
 ) -> StepInput:
     """Send a batch with its texts to the device; the host does not wait for it.
 
     What can be drawn before the step is drawn here, in a thread that runs during training;
     `random_state` is the step's own.
     """
-    rows = joined(instance_tokens.take(batch.instances), label_tokens.take(batch.labels))
+    rows = joined(
+        instance_tokens.take(batch.instances[world.own(len(batch.instances))]),
+        label_tokens.take(batch.labels[world.own(len(batch.labels))]),
+    )
     on_gpu = device.type == "cuda"
 
     drawn = draw_positives(
@@ -116,6 +122,11 @@ class Sources(NamedTuple):
     free: Tensor | None  # (m, d); likewise
     present: Tensor | None  # bool (m, 3), which label has which; None: every label has all
 
+    def part_of(self, world: World) -> Sources:
+        """Those of the labels whose texts this process encodes, which are the texts given."""
+        shared = (self.centroid, self.free, self.present)
+        return Sources(self.text, *(None if x is None else world.own_rows(x) for x in shared))
+
 
 class PrimeNetwork(nn.Module):
     """The text encoder, and what makes prototypes of labels out of their texts.
@@ -131,9 +142,16 @@ class PrimeNetwork(nn.Module):
     has_text : bool tensor (n_labels,), optional
         Which labels have a text; all by default. One without is made of its other sources.
     loss : LossConfig
+
+    Attributes
+    ----------
+    world : World
+        The processes that train it together.
     """
 
     no_decay = ("free_vectors",)
+    # Each process gathers the gradients of the batch's rows: only these are exchanged.
+    complete_gradients = ("free_vectors.vectors",)
     has_text: Tensor | None
 
     def __init__(
@@ -153,23 +171,28 @@ class PrimeNetwork(nn.Module):
         self.free_vectors = free_vectors
         self.register_buffer("has_text", has_text)
         self.loss = loss
+        self.world = ALONE
 
     def forward(self, batch: StepInput) -> tuple[Mapping[str, Tensor], Tensor]:
         """Loss terms of a training step, and the embeddings (b, d) of its instances."""
-        embeddings = self.backbone(batch.tokens)  # (b + m, d)
-        instances, texts = embeddings.split([len(batch.instances), len(batch.labels)])
+        b, m, world = len(batch.instances), len(batch.labels), self.world
+        embeddings = self.backbone(batch.tokens)  # (b + m, d), or this process's part of both
+        instances, texts = embeddings.split([world.share(b), world.share(m)])
         sources = self._without_leaks(self.sources_of(batch.labels, texts), batch)
-        prototypes: Tensor = self.prototypes(*sources)  # (m, d)
+        prototypes: Tensor = self.prototypes(*sources.part_of(world))  # (m, d), or a part
         if self.has_text is not None:
             # Nothing can be learned from the embedding of an empty text, which many may share.
-            texts = torch.where(self.has_text[batch.labels].unsqueeze(1), texts, prototypes)
-        known = known_pairs(
-            batch.known_rows, batch.known_columns, shape=(len(batch.instances), len(batch.labels))
-        )  # (b, m)
+            has_text = world.own_rows(self.has_text[batch.labels]).unsqueeze(1)  # (m, 1)
+            texts = torch.where(has_text, texts, prototypes)
+        instances = world.gathered(instances, b)  # (b, d)
+        texts, prototypes = world.gathered(texts, m), world.gathered(prototypes, m)  # (m, d) each
+        known = known_pairs(batch.known_rows, batch.known_columns, shape=(b, m))  # (b, m)
         targets = Targets(batch.positives, known, batch.label_positives)
         terms = multi_objective_loss(instances, texts, prototypes, targets, config=self.loss)
         if self.centroids is not None and self.prototypes.config.centroids == "momentum":
-            self.centroids.update(batch.labels, instances, batch.known_rows, batch.known_columns)
+            self.centroids.update(
+                batch.labels, instances, batch.known_rows, batch.known_columns, world=world
+            )
         return terms, instances.detach()
 
     def _without_leaks(self, sources: Sources, batch: StepInput) -> Sources:

@@ -15,10 +15,16 @@ from multitudes.config import Config, setting
 from multitudes.deep.devices import choose_device
 from multitudes.deep.prefetch import prefetched
 from multitudes.deep.texts.tokens import TokenRows
-from multitudes.deep.training import Batches, History, TrainingConfig, train
+from multitudes.deep.training import Batches, History, TrainingConfig, World, train
 from multitudes.encoder.backbone.embedding import embed
 from multitudes.encoder.classifier import ClassifierConfig
-from multitudes.encoder.fitting import PrimeConfig, TrainingTexts, start_sampler, text_mask
+from multitudes.encoder.fitting import (
+    PrimeConfig,
+    TrainingTexts,
+    embed_together,
+    start_sampler,
+    text_mask,
+)
 from multitudes.encoder.network import PrimeNetwork, StepInput, put_on_device
 from multitudes.encoder.prototypes.centroids import Centroids
 from multitudes.encoder.prototypes.free_vectors import FreeVectors
@@ -60,12 +66,15 @@ def update_network(
         Of the first training.
     update : UpdateConfig
     """
-    network = copy.deepcopy(network).to(choose_device(config.training.device))
+    world = World.join(choose_device(config.training.device))
+    network = copy.deepcopy(network).to(world.device)
+    network.world = world
     config = _settings(config, update)
-    embeddings = embed(network.backbone, texts.instances, "embedding instances")
+    embeddings = embed_together(world, network.backbone, texts.instances, "embedding instances")
     if network.centroids is not None:
         network.centroids.include(embeddings, texts.Y)
-    sampler = start_sampler(texts.Y, embeddings, network.backbone.device, config)
+        world.from_first(network.centroids.vectors)
+    sampler = start_sampler(texts.Y, embeddings, world, config)
     others = np.setdiff1d(np.arange(len(texts.labels)), texts.Y.indices)
 
     def step(batch: StepInput) -> Mapping[str, torch.Tensor]:
@@ -83,6 +92,7 @@ def update_network(
                 device=network.backbone.device,
                 max_length=None,
                 random_state=seed,
+                world=world,
             )
             for seed, batch in _seeded(sampler, config, epoch, start)
         )

@@ -7,8 +7,10 @@ from multitudes.deep.training.forecast import Outlook, trial_seconds
 from multitudes.deep.training.history import LOSS, EpochRecord, History
 from multitudes.deep.training.loop import train
 from multitudes.deep.training.run import Stateful
+from multitudes.deep.training.world import ALONE, World
 
 __all__ = [
+    "ALONE",
     "LOSS",
     "Batches",
     "Checkpoint",
@@ -17,6 +19,7 @@ __all__ = [
     "Outlook",
     "Stateful",
     "TrainingConfig",
+    "World",
     "digest_of",
     "train",
     "trial_seconds",

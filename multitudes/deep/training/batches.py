@@ -1,10 +1,9 @@
-"""The batches of an epoch, dealt out to processes and grouped into optimizer steps."""
+"""The batches of an epoch, grouped into optimizer steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Generic, TypeVar
 
 from multitudes.errors import DataError
@@ -20,7 +19,8 @@ class Batches(Generic[B]):
     ----------
     draw : function (epoch, start) -> iterator of batches
         The batches of an epoch from number `start` on; both count from 0. The same arguments must
-        give the same batches: a resumed run starts in the middle of an epoch.
+        give the same batches: a resumed run starts in the middle of an epoch, and several processes
+        draw the same ones, of which each computes its part (see `World`).
     per_epoch : int
         Batches of one epoch.
     n_instances : int
@@ -45,19 +45,13 @@ def windows(
     start: int,
     *,
     size: int,
-    process: int = 0,
-    n_processes: int = 1,
 ) -> Iterator[list[B]]:
-    """One process's batches of an epoch, `size` at a time; the last window may be smaller.
-
-    Processes take turns: of every `n_processes` batches each gets one. A last, incomplete turn is
-    left out, so that all make the same number of steps.
-    """
+    """The batches of an epoch, `size` at a time; the last window may be smaller."""
     drawn = iter(batches.draw(epoch, start))
     try:
         window: list[B] = []
-        while len(turn := list(islice(drawn, n_processes))) == n_processes:
-            window.append(turn[process])
+        for batch in drawn:
+            window.append(batch)
             if len(window) == size:
                 yield window
                 window = []
@@ -69,6 +63,6 @@ def windows(
             close()
 
 
-def steps_per_epoch(batches: Batches[B], *, size: int, n_processes: int = 1) -> int:
+def steps_per_epoch(batches: Batches[B], *, size: int) -> int:
     """Optimizer steps of one epoch: how many `windows` there are."""
-    return -(-(batches.per_epoch // n_processes) // size)
+    return -(-batches.per_epoch // size)

@@ -44,15 +44,18 @@ def train(
     model : Module
         Its parameters that require a gradient are trained. It is moved to the device before the
         first step, and left there in evaluation mode. An attribute `no_decay` may name parameters
-        and sub-modules that weight decay leaves alone.
+        and sub-modules that weight decay leaves alone; `complete_gradients`, parameters whose
+        gradient is that of the whole batch in every process.
     batches : Batches
     step : function of a batch -> dict of () tensors
         The loss terms of a batch, computed with `model`. The term "loss" is what is minimized;
-        the others are shown with it. It must not read values back from the device.
+        the others are shown with it. It must not read values back from the device. Of several
+        processes each is given every batch; the mean of their terms counts, and of their gradients.
     config : TrainingConfig
     validate : function -> dict of float, optional
         Metrics, higher being better, with the model in evaluation mode and no gradients. Called
-        after every `evaluate_every` epochs and after the last; by the first process alone.
+        after every `evaluate_every` epochs and after the last; by all processes, of which the
+        first one's metrics count.
     stateful : mapping of name to Stateful, optional
         What else changes while training. It is saved, resumed and restored with the weights.
     checkpoint : Checkpoint, optional
@@ -151,7 +154,7 @@ def _train_epoch(run: Run[B], supervisor: Supervisor) -> None:
             accelerator.clip_grad_norm_(parameters, clip)
         optimizer.step()
         optimizer.zero_grad()
-        run.position.batch += len(window) * run.n_processes
+        run.position.batch += len(window)
         if supervisor.is_due():
             supervisor.check()
     supervisor.check()
@@ -165,11 +168,9 @@ def _validate(
     is_due = number % run.config.evaluate_every == 0 or number == run.config.epochs
     if validate is None or not is_due:
         return {}
-    metrics: list[Mapping[str, float]] = [{}]
-    if run.accelerator.is_main_process:
-        run.model.eval()
-        with torch.no_grad(), run.accelerator.autocast():
-            metrics = [validate()]
+    run.model.eval()
+    with torch.no_grad(), run.accelerator.autocast():
+        metrics = [validate()]
     if run.n_processes > 1:
         broadcast_object_list(metrics)
     return metrics[0]

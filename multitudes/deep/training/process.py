@@ -25,10 +25,11 @@ def make_accelerator(config: TrainingConfig) -> Accelerator:
     device = choose_device(config.device)
     precision = choose_precision(config.precision, device)
     _forget_other_settings(device, precision)
-    # The pooler of a text encoder, for one, takes no part in the loss.
-    unused = DistributedDataParallelKwargs(find_unused_parameters=True)
+    # The pooler of a text encoder, for one, takes no part in the loss. And what is learned without
+    # a gradient is the same in all processes already.
+    sharing = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
     accelerator = Accelerator(
-        mixed_precision=precision, cpu=device.type == "cpu", kwargs_handlers=[unused]
+        mixed_precision=precision, cpu=device.type == "cpu", kwargs_handlers=[sharing]
     )
     if accelerator.device.type != device.type:
         raise ConfigError(

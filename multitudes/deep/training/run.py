@@ -40,7 +40,7 @@ class Stateful(Protocol):
 
 @dataclass
 class Position:
-    """How far a run is: `batch` batches of `epoch` are done, by all processes together."""
+    """How far a run is: `batch` batches of `epoch` are done."""
 
     epoch: int = 0
     batch: int = 0
@@ -53,6 +53,9 @@ class TrainingStep(nn.Module, Generic[B]):
         super().__init__()
         self.model = model
         self.step = step
+        # torch's name for what its own sharing of gradients leaves alone.
+        complete = getattr(model, "complete_gradients", ())
+        self._ddp_params_and_buffers_to_ignore = [f"model.{name}" for name in complete]
 
     def forward(self, batch: B) -> Mapping[str, torch.Tensor]:
         """The loss terms of a batch."""
@@ -101,17 +104,12 @@ class Run(Generic[B]):
             self.position.epoch,
             self.position.batch,
             size=self.config.accumulate,
-            process=self.accelerator.process_index,
-            n_processes=self.n_processes,
         )
 
     def learning_rate(self) -> float:
         """The learning rate of the next optimizer step."""
-        per_step = self.config.accumulate * self.n_processes
-        n_steps = steps_per_epoch(
-            self.batches, size=self.config.accumulate, n_processes=self.n_processes
-        )
-        step = self.position.epoch * n_steps + self.position.batch // per_step
+        n_steps = steps_per_epoch(self.batches, size=self.config.accumulate)
+        step = self.position.epoch * n_steps + self.position.batch // self.config.accumulate
         return learning_rate(self.config, step, n_steps)
 
     def end_epoch(self, metrics: Mapping[str, float]) -> None:

@@ -92,7 +92,7 @@ class Supervisor:
         rows = self.terms.read(self._mean if run.n_processes > 1 else None)
         bad = first_not_finite(rows)
         if bad is not None:
-            behind = (len(rows) - 1 - bad[0]) * run.n_processes
+            behind = len(rows) - 1 - bad[0]
             self._give_up(bad[1], Position(run.position.epoch, run.position.batch - behind))
         run.record.add(rows)
         self._show(rows)
@@ -114,8 +114,7 @@ class Supervisor:
         run, record = self.run, self.run.record
         record.seconds += time.monotonic() - self.checked_at
         per_batch = run.batches.n_instances / run.batches.per_epoch
-        n_batches = len(rows) * run.n_processes
-        done = record.n_batches * run.n_processes * per_batch
+        done = record.n_batches * per_batch
         record.instances_per_second = done / max(record.seconds, 1e-9)
         if not rows or not run.accelerator.is_main_process:
             return
@@ -129,7 +128,7 @@ class Supervisor:
         self.curves.add(speeds, step, group="speed")
         shown = [f"{name} {value:.4g}" for name, value in {**means, **self.metrics}.items()]
         self.task.note(f"epoch {run.position.epoch + 1}/{run.config.epochs}: {', '.join(shown)}")
-        self.task.advance(n_batches / run.batches.per_epoch)
+        self.task.advance(len(rows) / run.batches.per_epoch)
 
     def _stop_or_save(self, *, due: bool = False) -> None:
         if self.checkpoint is None:

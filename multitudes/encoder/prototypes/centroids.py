@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from multitudes.deep.training import ALONE, World
 from multitudes.errors import DataError
 from multitudes.types import Sparse
 
@@ -67,7 +68,13 @@ class Centroids(nn.Module):
 
     @torch.no_grad()
     def update(
-        self, labels: Tensor, instances: Tensor, known_rows: Tensor, known_columns: Tensor
+        self,
+        labels: Tensor,
+        instances: Tensor,
+        known_rows: Tensor,
+        known_columns: Tensor,
+        *,
+        world: World = ALONE,
     ) -> None:
         """Move the centroids of a batch's labels towards its instances, by momentum (Eq. 4).
 
@@ -84,17 +91,24 @@ class Centroids(nn.Module):
             Embeddings of its instances, of unit length.
         known_rows, known_columns : int64 tensors (k,)
             Known positive pairs: a row of `instances`, a place in `labels`.
+        world : World
+            Processes that update the same centroids. Each takes over what one of them has
+            computed: on GPUs, sums differ in their last bits.
         """
         picked = instances.detach().float()[known_rows]  # (k, d)
         mean, count = _means(picked, known_columns, len(labels))  # (m, d), (m, 1)
         old, had_one = self.vectors[labels], self.present[labels].unsqueeze(1)  # (m, d), (m, 1)
         moved = torch.where(had_one, torch.lerp(mean, old, self.momentum), mean)  # (m, d)
         has_instance = count > 0  # (m, 1)
-        self.vectors.index_copy_(0, labels, torch.where(has_instance, moved, old))
+        new = torch.where(has_instance, moved, old)  # (m, d)
+        new = world.gathered(world.own_rows(new), len(labels))  # (m, d)
+        self.vectors.index_copy_(0, labels, new)
         self.present.index_copy_(0, labels, (has_instance | had_one).squeeze(1))
 
     @torch.no_grad()
-    def recompute(self, embeddings: Tensor | np.ndarray[Any, Any], Y: Sparse) -> None:
+    def recompute(
+        self, embeddings: Tensor | np.ndarray[Any, Any], Y: Sparse, *, world: World = ALONE
+    ) -> None:
         """Set every centroid to the normalized mean of its instances' embeddings.
 
         Used before training, and after each epoch with ``centroids="exact"``.
@@ -105,9 +119,12 @@ class Centroids(nn.Module):
             Embeddings of all instances, on any device.
         Y : CSR (n_instances, n_labels)
             Labels of each instance; stored zeros do not count.
+        world : World
+            Processes that do the same; the first one's result counts.
         """
         sums, counts = self._sums(embeddings, Y)
         self.vectors.copy_(functional.normalize(sums, dim=1))
+        world.from_first(self.vectors)
         self.present.copy_(torch.from_numpy(counts > 0))
         self.counts.copy_(torch.from_numpy(counts))
 

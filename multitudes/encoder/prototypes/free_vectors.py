@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from multitudes.deep.halving import halve
+from multitudes.deep.training import ALONE, World
 from multitudes.errors import DataError
 from multitudes.labels import build_tree
 from multitudes.types import IntArray
@@ -64,15 +65,17 @@ class FreeVectors(nn.Module):
         n_vectors: int | None = None,
         start: str = "random",
         random_state: int = 0,
-        device: torch.device | str = "cpu",
+        world: World = ALONE,
     ) -> Self:
-        """A bank for labels of these text embeddings (n_labels, d), clustered on a device.
+        """A bank for labels of these text embeddings (n_labels, d), clustered on the device.
 
         They start at random, or with ``start="text"`` as the mean embedding of each cluster.
         """
         n_labels, dim = embeddings.shape
         n_vectors = n_vectors or default_number(n_labels)
-        clusters = cluster_labels(embeddings, n_vectors, random_state=random_state, device=device)
+        clusters = world.array_from_first(
+            cluster_labels(embeddings, n_vectors, random_state=random_state, device=world.device)
+        )
         bank = cls(clusters, min(n_vectors, n_labels), dim, random_state=random_state)
         if start == "text":
             bank.start_from(torch.from_numpy(embeddings))

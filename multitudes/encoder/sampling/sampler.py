@@ -12,6 +12,7 @@ import torch
 
 from multitudes.config import Config, among, setting
 from multitudes.deep.prefetch import prefetched
+from multitudes.deep.training import ALONE, World
 from multitudes.encoder.sampling.clusters import (
     BackgroundClustering,
     Clusters,
@@ -123,6 +124,8 @@ class BatchSampler:
         Length of the training, which the clustering schedule is scaled to.
     random_state : int
         Same seed, same batches.
+    world : World
+        Processes that draw the same batches; the clusters of the first one are used by all.
 
     Examples
     --------
@@ -139,10 +142,16 @@ class BatchSampler:
     """
 
     def __init__(
-        self, Y: Sparse, config: SamplerConfig, *, epochs: int, random_state: int = 0
+        self,
+        Y: Sparse,
+        config: SamplerConfig,
+        *,
+        epochs: int,
+        random_state: int = 0,
+        world: World = ALONE,
     ) -> None:
         Y = checked_labels(Y, n_instances=Y.shape[0])
-        self.config, self.random_state = config, random_state
+        self.config, self.random_state, self.world = config, random_state, world
         self.instances: IntArray = np.flatnonzero(np.diff(Y.indptr)).astype(np.int64)
         self.n_instances, self.n_left_out = len(self.instances), Y.shape[0] - len(self.instances)
         self.schedule = ClusterSchedule(
@@ -229,7 +238,7 @@ class BatchSampler:
         """Keep a step's embeddings (b, d) of its instances (b,), on their device, for clustering.
 
         Call it once after every step; processes that train together hand over what all of them
-        made. Before the first epoch it takes embeddings of all instances, where there are any;
+        made, so that they cluster the same. Before the first epoch it takes embeddings of all instances, where there are any;
         without them those not yet seen fill up clusters at random.
         """
         if not self.config.clustered:
@@ -266,7 +275,7 @@ class BatchSampler:
         if is_late and (epoch, start_step) == (due, 0) and self._kept.values is not None:
             self._start_clustering(due)  # the last moment, with snapshot_at=1
         if self._pending is not None and self._pending.epoch == due:
-            self._clusters, self._clusters_epoch = self._pending.result(), due
+            self._clusters, self._clusters_epoch = self._agreed(self._pending.result()), due
             self._pending = None
         if self._clusters_epoch != due:
             raise ConfigError(
@@ -275,6 +284,11 @@ class BatchSampler:
                 "load_state_dict, or set clustered=False"
             )
         return self._clusters
+
+    def _agreed(self, clusters: Clusters) -> Clusters:
+        """The first process's clusters: GPUs sum in any order, and may halve otherwise."""
+        instances = self.world.array_from_first(clusters.instances)
+        return Clusters(instances, self.world.array_from_first(clusters.offsets))
 
     # ------------------------------------------------------------------ state
 
