@@ -16,6 +16,10 @@ from multitudes.types import IntArray
 
 MAX_ITERATIONS = 5
 """Of each 2-means: more of them change little that matters to training."""
+VECTORS_ON_DEVICE = 1 << 21
+"""How many vectors from the host's memory a device is given at a time."""
+SAMPLE = 1 << 16
+"""Vectors that tell how to halve a cluster of more."""
 
 
 def halve(
@@ -47,8 +51,75 @@ def halve(
     sizes: IntArray = np.array([len(vectors)], np.int64)
     while sizes.max() > size:
         order = _halved(vectors, order, sizes, generator, max_iterations)
-        sizes = np.stack([sizes - sizes // 2, sizes // 2], axis=1).ravel()
+        sizes = _half_sizes(sizes)
     return order, np.concatenate([[0], np.cumsum(sizes)])
+
+
+def halve_from_host(
+    vectors: Tensor, *, size: int, random_state: int, device: torch.device | str
+) -> tuple[Tensor, IntArray]:
+    """Cluster vectors in the host's memory on a device that need not have room for all.
+
+    As `halve`; up to `VECTORS_ON_DEVICE` are sent to the device at a time. Larger clusters are
+    halved by the direction that 2-means finds in a sample of them.
+
+    Parameters
+    ----------
+    vectors : float tensor (n, d)
+        In the host's memory.
+    size, random_state
+        As of `halve`.
+    device : device
+
+    Returns
+    -------
+    order : int64 tensor (n,), in the host's memory
+    offsets : int64 array (n_clusters + 1,)
+    """
+    generator = np.random.default_rng(random_state)
+    orders = [torch.arange(len(vectors))]
+    sizes: IntArray = np.array([len(vectors)], np.int64)
+    while sizes.max() > max(size, VECTORS_ON_DEVICE):
+        orders = [half for o in orders for half in _halved_by_sample(vectors, o, generator, device)]
+        sizes = _half_sizes(sizes)
+    n_halvings, left = 0, sizes
+    while left.max() > size:
+        n_halvings, left = n_halvings + 1, _half_sizes(left)
+    found = []
+    for own in orders:
+        there = vectors[own].to(device)
+        order, own_sizes = torch.arange(len(own), device=device), np.array([len(own)], np.int64)
+        for _ in range(n_halvings):
+            order = _halved(there, order, own_sizes, generator, MAX_ITERATIONS)
+            own_sizes = _half_sizes(own_sizes)
+        found.append(own[order.cpu()])
+    return torch.cat(found), np.concatenate([[0], np.cumsum(left)])
+
+
+def _half_sizes(sizes: IntArray) -> IntArray:
+    """The sizes of both halves of each cluster, the larger half first."""
+    halves: IntArray = np.stack([sizes - sizes // 2, sizes // 2], axis=1).ravel()
+    return halves
+
+
+def _halved_by_sample(
+    vectors: Tensor, order: Tensor, generator: np.random.Generator, device: torch.device | str
+) -> list[Tensor]:
+    """Both halves of one cluster (n,) of vectors in the host's memory, the larger one first."""
+    drawn = torch.from_numpy(generator.integers(len(order), size=SAMPLE))
+    sample = vectors[order[drawn]].to(device)  # (SAMPLE, d)
+    halves = _halved(
+        sample, torch.arange(SAMPLE, device=device), np.array([SAMPLE]), generator, MAX_ITERATIONS
+    )
+    first, second = (F.normalize(sample[half].float().sum(0), dim=0) for half in halves.chunk(2))
+    scores = torch.cat(
+        [
+            vectors[some].to(device, torch.float32) @ (first - second)
+            for some in order.split(VECTORS_ON_DEVICE)
+        ]
+    )  # (n,)
+    by_score = order[torch.sort(scores, descending=True, stable=True).indices.cpu()]
+    return list(by_score.split([len(order) - len(order) // 2, len(order) // 2]))
 
 
 def _halved(

@@ -22,6 +22,7 @@ from multitudes.deep.training import (
     Checkpoint,
     History,
     Outlook,
+    Stateful,
     TrainingConfig,
     World,
     digest_of,
@@ -34,6 +35,7 @@ from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.network import PrimeNetwork, StepInput, put_on_device
 from multitudes.encoder.prototypes.centroids import Centroids
 from multitudes.encoder.prototypes.free_vectors import FreeVectors
+from multitudes.encoder.prototypes.label_memory import LabelMemory
 from multitudes.encoder.prototypes.network import PrototypeConfig, PrototypeNetwork
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.encoder.search.approximate import IndexConfig
@@ -97,6 +99,11 @@ def fit_network(
         saved = Checkpoint(checkpoint, identity(texts, backbone, config, validate))
     network, embeddings = start_network(texts, backbone, config, world)
     sampler = start_sampler(texts.Y, embeddings, world, config)
+    del embeddings
+    network.memory = label_memory(network, config)
+    stateful: dict[str, Stateful] = {"sampler": sampler}
+    if network.memory is not None:
+        stateful["label_memory"] = network.memory
 
     def step(batch: StepInput) -> Mapping[str, torch.Tensor]:
         terms: Mapping[str, torch.Tensor]
@@ -118,11 +125,13 @@ def fit_network(
         step,
         config=config.training,
         validate=None if validate is None else measured,
-        stateful={"sampler": sampler},
+        stateful=stateful,
         checkpoint=saved,
         outlook=outlook_of(texts, backbone, sampler, config),
     )
     refresh_centroids(network, texts)
+    network.settle()
+    network.memory = None
     return network, history
 
 
@@ -198,6 +207,26 @@ def start_sampler(
     return sampler
 
 
+def label_memory(
+    network: PrimeNetwork, config: PrimeConfig, *, further: int = 0
+) -> LabelMemory | None:
+    """Return what keeps the rows of batches on the device, if tables are in the host's memory.
+
+    A batch may have `further` labels beside its positives.
+    """
+    if not config.prototypes.on_host:
+        return None
+    sampler = config.sampler
+    return LabelMemory(
+        network.centroids,
+        network.free_vectors,
+        labels_at_once=sampler.batch_size * sampler.positives + further,
+        # Beside those that wait: one being made, one being asked for.
+        batches_ahead=sampler.prefetch + config.training.accumulate + 2,
+        device=network.backbone.device,
+    )
+
+
 def embed_together(
     world: World, backbone: Backbone, rows: TokenRows, what: str
 ) -> FloatArray:
@@ -222,7 +251,12 @@ def start_network(
         embeddings = embed_together(world, backbone, texts.instances, "embedding instances")
     centroids = free_vectors = None
     if settings.uses("centroid"):
-        centroids = Centroids(len(texts.labels), backbone.dim, momentum=settings.momentum)
+        centroids = Centroids(
+            len(texts.labels),
+            backbone.dim,
+            momentum=settings.momentum,
+            on_host=settings.on_host,
+        )
         centroids.to(backbone.device).recompute(embeddings, texts.Y, world=world)
     if settings.uses("free"):
         free_vectors = FreeVectors.from_label_embeddings(
@@ -230,6 +264,8 @@ def start_network(
             n_vectors=settings.n_free_vectors,
             start=settings.free_start,
             random_state=random_state,
+            sparse=settings.sparse_updates,
+            on_host=settings.on_host,
             world=world,
         )
     with torch.random.fork_rng(devices=[]):
@@ -266,6 +302,7 @@ def draw(
     start: int,
 ) -> Iterator[StepInput]:
     """Draw the batches of an epoch from number `start` on, sent to the device in the background."""
+    network.settle()
     if epoch and not start:
         refresh_centroids(network, texts)
     backbone = network.backbone
@@ -279,16 +316,21 @@ def draw(
             device=network.backbone.device,
             max_length=longest,
             world=network.world,
+            memory=network.memory,
             random_state=config.training.random_state + epoch * sampler.n_steps + number,
         )
         for number, batch in enumerate(sampler.batches(epoch, start), start)
     )
-    return prefetched(inputs, config.sampler.prefetch)
+    drawn = prefetched(inputs, config.sampler.prefetch)
+    if network.memory is None:
+        return drawn
+    return network.memory.released(drawn, config.training.accumulate)
 
 
 def refresh_centroids(network: PrimeNetwork, texts: TrainingTexts) -> None:
     """With exact centroids, set each to the mean of its instances' present embeddings."""
     if network.centroids is not None and network.prototypes.config.centroids == "exact":
+        network.settle()
         world = network.world
         embeddings = embed_together(
             world, network.backbone, texts.instances, "embedding instances"
@@ -302,12 +344,12 @@ def label_prototypes(network: PrimeNetwork, labels: TokenRows) -> tuple[FloatArr
     To be called by all processes that train.
     """
     texts = embed_together(network.world, network.backbone, labels, "embedding labels")
-    device = network.backbone.device
+    network.settle()
     was_training = network.training
     network.eval()
-    prototypes: Any = network.all_prototypes(torch.from_numpy(texts).to(device))
+    prototypes = network.all_prototypes(texts)
     network.train(was_training)
-    return prototypes.cpu().numpy(), texts
+    return prototypes, texts
 
 
 @dataclass(frozen=True)
@@ -338,7 +380,8 @@ class Validation:
         queries = embed_together(
             network.world, network.backbone, self.instances, "embedding validation texts"
         )
-        index = PrototypeIndex(prototypes, IndexConfig(kind="flat"))
+        memory = network.prototypes.config.label_memory
+        index = PrototypeIndex(prototypes, IndexConfig(kind="flat", label_memory=memory))
         found = index.search(queries, top_k=DEEPEST)
         return {
             "P@1": precision_at_k(found, self.Y, k=1),

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from multitudes.deep.texts.tokens import PackedTokens, TokenRows, joined, pack
-from multitudes.deep.training import ALONE, World
+from multitudes.deep.training import ALONE, SparseRows, World
 from multitudes.encoder.backbone.model import Backbone
 from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.multi_objective import multi_objective_loss
 from multitudes.encoder.losses.targets import Targets, draw_positives, known_pairs
 from multitudes.encoder.prototypes.centroids import Centroids
 from multitudes.encoder.prototypes.free_vectors import FreeVectors
+from multitudes.encoder.prototypes.label_memory import Held, LabelMemory
 from multitudes.encoder.prototypes.network import SOURCES, PrototypeConfig, PrototypeNetwork
 from multitudes.encoder.sampling.sampler import Batch
 from multitudes.store import State
-from multitudes.types import IntArray
+from multitudes.types import FloatArray, IntArray
 
 KIND = "prime-network"
 BACKBONE, PROTOTYPES = "backbone.", "prototypes."
@@ -47,6 +48,8 @@ class StepInput:
         Every known positive pair.
     label_positives : int64 tensor (m, 1)
         Row of an instance drawn for each label; -1 where it has none.
+    held : Held, optional
+        The rows of centroids and free vectors that the host's memory has sent.
     """
 
     tokens: PackedTokens
@@ -56,6 +59,7 @@ class StepInput:
     known_rows: Tensor
     known_columns: Tensor
     label_positives: Tensor
+    held: Held | None = None
 
 
 def put_on_device(
@@ -67,6 +71,7 @@ def put_on_device(
     max_length: int | None,
     random_state: int,
     world: World = ALONE,
+    memory: LabelMemory | None = None,
 ) -> StepInput:
     """Send a batch with its texts to the device; the host does not wait for it.
 
@@ -102,6 +107,7 @@ def put_on_device(
         known_rows=known_rows,
         known_columns=known_columns,
         label_positives=label_positives,
+        held=None if memory is None else memory.load(batch.labels),
     )
 
 
@@ -128,6 +134,15 @@ class Sources(NamedTuple):
         return Sources(self.text, *(None if x is None else world.own_rows(x) for x in shared))
 
 
+class Tables(NamedTuple):
+    """Where centroids and free vectors of m labels are, and in which rows (m,)."""
+
+    centroids: Centroids | None
+    centroid_rows: Tensor
+    free_vectors: FreeVectors | None
+    free_rows: Tensor
+
+
 class PrimeNetwork(nn.Module):
     """The text encoder, and what makes prototypes of labels out of their texts.
 
@@ -147,6 +162,9 @@ class PrimeNetwork(nn.Module):
     ----------
     world : World
         The processes that train it together.
+    memory : LabelMemory or None
+        While it is trained with centroids and free vectors in the host's memory: their rows on the
+        device.
     """
 
     no_decay = ("free_vectors",)
@@ -172,13 +190,35 @@ class PrimeNetwork(nn.Module):
         self.register_buffer("has_text", has_text)
         self.loss = loss
         self.world = ALONE
+        self.memory: LabelMemory | None = None
+
+    @property
+    def sparse_rows(self) -> tuple[SparseRows, ...]:
+        """Tables of which a training step moves a few rows."""
+        if self.memory is not None:
+            return self.memory.sparse_rows
+        if self.free_vectors is None or not self.free_vectors.sparse:
+            return ()
+        return (SparseRows(self.free_vectors.vectors),)
+
+    def settle(self) -> None:
+        """Bring tables in the host's memory up to date, between epochs of a training."""
+        if self.memory is not None:
+            self.memory.reset()
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """As of any module; tables in the host's memory are brought up to date first."""
+        if self.memory is not None:
+            self.memory.settle()
+        return super().state_dict(*args, **kwargs)
 
     def forward(self, batch: StepInput) -> tuple[Mapping[str, Tensor], Tensor]:
         """Loss terms of a training step, and the embeddings (b, d) of its instances."""
         b, m, world = len(batch.instances), len(batch.labels), self.world
         embeddings = self.backbone(batch.tokens)  # (b + m, d), or this process's part of both
         instances, texts = embeddings.split([world.share(b), world.share(m)])
-        sources = self._without_leaks(self.sources_of(batch.labels, texts), batch)
+        tables = self._tables(batch)
+        sources = self._without_leaks(self._sources(batch.labels, texts, tables), batch, tables)
         prototypes: Tensor = self.prototypes(*sources.part_of(world))  # (m, d), or a part
         if self.has_text is not None:
             # Nothing can be learned from the embedding of an empty text, which many may share.
@@ -189,20 +229,30 @@ class PrimeNetwork(nn.Module):
         known = known_pairs(batch.known_rows, batch.known_columns, shape=(b, m))  # (b, m)
         targets = Targets(batch.positives, known, batch.label_positives)
         terms = multi_objective_loss(instances, texts, prototypes, targets, config=self.loss)
-        if self.centroids is not None and self.prototypes.config.centroids == "momentum":
-            self.centroids.update(
-                batch.labels, instances, batch.known_rows, batch.known_columns, world=world
+        if tables.centroids is not None and self.prototypes.config.centroids == "momentum":
+            tables.centroids.update(
+                tables.centroid_rows, instances, batch.known_rows, batch.known_columns, world=world
             )
         return terms, instances.detach()
 
-    def _without_leaks(self, sources: Sources, batch: StepInput) -> Sources:
+    def _tables(self, batch: StepInput) -> Tables:
+        """Where a step finds centroids and free vectors, and in which rows."""
+        held, memory = batch.held, self.memory
+        if held is None or memory is None:
+            return Tables(self.centroids, batch.labels, self.free_vectors, batch.labels)
+        memory.insert(held)
+        own = (held.centroid_slots, held.free_slots)
+        centroid_rows, free_rows = (batch.labels if rows is None else rows for rows in own)
+        return Tables(memory.centroids, centroid_rows, memory.free_vectors, free_rows)
+
+    def _without_leaks(self, sources: Sources, batch: StepInput, tables: Tables) -> Sources:
         """Sources of a step without the centroids that consist only of the batch's instances."""
         settings = self.prototypes.config
-        if self.centroids is None or sources.present is None or settings.centroid_leak == "keep":
+        if tables.centroids is None or sources.present is None or settings.centroid_leak == "keep":
             return sources
         present = sources.present.clone()  # (m, 3)
         column = SOURCES.index("centroid")
-        present[:, column] &= self.centroids.has_others(batch.labels, batch.known_columns)
+        present[:, column] &= tables.centroids.has_others(tables.centroid_rows, batch.known_columns)
         return sources._replace(present=present)
 
     def prototypes_of(self, labels: Tensor, texts: Tensor) -> Tensor:
@@ -212,14 +262,18 @@ class PrimeNetwork(nn.Module):
 
     def sources_of(self, labels: Tensor, texts: Tensor) -> Sources:
         """Return the sources of the prototypes of labels (m,) seen in training."""
+        tables = Tables(self.centroids, labels, self.free_vectors, labels)
+        return self._sources(labels, texts, tables)
+
+    def _sources(self, labels: Tensor, texts: Tensor, tables: Tables) -> Sources:
         centroid = free = None
         columns: dict[str, Tensor] = {}  # of the mask, for sources that some labels lack
         if self.has_text is not None:
             columns["text"] = self.has_text[labels]  # (m,)
-        if self.centroids is not None:
-            centroid, columns["centroid"] = self.centroids(labels)  # (m, d), (m,)
-        if self.free_vectors is not None:
-            free = self.free_vectors(labels)  # (m, d)
+        if tables.centroids is not None:
+            centroid, columns["centroid"] = tables.centroids(tables.centroid_rows)  # (m, d), (m,)
+        if tables.free_vectors is not None:
+            free = tables.free_vectors(tables.free_rows)  # (m, d)
         if not columns:
             return Sources(texts, centroid, free, None)
         present = torch.ones(len(labels), len(SOURCES), dtype=torch.bool, device=labels.device)
@@ -228,14 +282,18 @@ class PrimeNetwork(nn.Module):
         return Sources(texts, centroid, free, present)
 
     @torch.no_grad()
-    def all_prototypes(self, texts: Tensor, *, chunk: int = 65_536) -> Tensor:
-        """Prototypes (n_labels, d) of all labels, given all text embeddings (n_labels, d)."""
-        labels = torch.arange(len(texts), device=texts.device)
-        parts = [
-            self.prototypes_of(some, texts[some]).float()  # (chunk, d)
-            for some in torch.split(labels, chunk)
-        ]
-        return torch.cat(parts)
+    def all_prototypes(self, texts: FloatArray, *, chunk: int = 65_536) -> FloatArray:
+        """Prototypes (n_labels, d) of all labels, given all text embeddings (n_labels, d).
+
+        Both are in the host's memory: the device has a chunk of them at a time.
+        """
+        device = self.backbone.device
+        found = np.empty((len(texts), self.backbone.dim), np.float32)
+        for start in range(0, len(texts), chunk):
+            some = torch.from_numpy(texts[start : start + chunk]).to(device)  # (chunk, d)
+            labels = torch.arange(start, start + len(some), device=device)  # (chunk,)
+            found[start : start + chunk] = self.prototypes_of(labels, some).float().cpu().numpy()
+        return found
 
     @torch.no_grad()
     def new_prototypes(
@@ -265,10 +323,18 @@ class PrimeNetwork(nn.Module):
         centroids = free_vectors = has_text = None
         if "centroids.vectors" in arrays:
             n_labels, dim = arrays["centroids.vectors"].shape
-            centroids = Centroids(n_labels, dim, momentum=settings.momentum)
+            centroids = Centroids(
+                n_labels, dim, momentum=settings.momentum, on_host=settings.on_host
+            )
         if "free_vectors.vectors" in arrays:
             n_vectors, dim = arrays["free_vectors.vectors"].shape
-            free_vectors = FreeVectors(arrays["free_vectors.clusters"], n_vectors, dim)
+            free_vectors = FreeVectors(
+                arrays["free_vectors.clusters"],
+                n_vectors,
+                dim,
+                sparse=settings.sparse_updates,
+                on_host=settings.on_host,
+            )
         if "has_text" in arrays:
             has_text = torch.from_numpy(np.array(arrays["has_text"]))
         network = cls(

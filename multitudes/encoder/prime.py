@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -262,6 +263,7 @@ class Prime(Estimator):
                 random_state=self.random_state,
                 device=network.backbone.device,
             )
+            vectors = network.world.array_from_first(vectors)
         kept = KeptInstances.of(embeddings, texts.Y) if self.keep_instances else None
         if kept is not None and update is not None and self.instances_ is not None:
             kept = self.instances_.with_more(embeddings, texts.Y)
@@ -279,7 +281,10 @@ class Prime(Estimator):
         self.added_centroids_ = none_added if added_centroids is None else added_centroids
         self.network_, self.label_rows_, self.instances_ = network, labels, instances
         self._encoder: PredictionEncoder | None = None
-        self.index_ = PrototypeIndex(vectors, self.index)
+        index = self.index
+        if self.prototypes.on_host:
+            index = replace(index, label_memory="host")
+        self.index_ = PrototypeIndex(vectors, index)
 
     @property
     def label_vectors_(self) -> FloatArray:

@@ -22,6 +22,7 @@ from multitudes.encoder.fitting import (
     PrimeConfig,
     TrainingTexts,
     embed_together,
+    label_memory,
     start_sampler,
     text_mask,
 )
@@ -74,6 +75,7 @@ def update_network(
     if network.centroids is not None:
         network.centroids.include(embeddings, texts.Y)
         world.from_first(network.centroids.vectors)
+    network.memory = label_memory(network, config, further=update.negatives)
     sampler = start_sampler(texts.Y, embeddings, world, config)
     others = np.setdiff1d(np.arange(len(texts.labels)), texts.Y.indices)
 
@@ -84,6 +86,7 @@ def update_network(
         return terms
 
     def draw(epoch: int, start: int) -> Iterator[StepInput]:
+        network.settle()
         inputs = (
             put_on_device(
                 _with_others(batch, others, update.negatives, seed),
@@ -93,10 +96,14 @@ def update_network(
                 max_length=None,
                 random_state=seed,
                 world=world,
+                memory=network.memory,
             )
             for seed, batch in _seeded(sampler, config, epoch, start)
         )
-        return prefetched(inputs, config.sampler.prefetch)
+        drawn = prefetched(inputs, config.sampler.prefetch)
+        if network.memory is None:
+            return drawn
+        return network.memory.released(drawn, config.training.accumulate)
 
     history = train(
         network,
@@ -105,6 +112,8 @@ def update_network(
         config=config.training,
         stateful={"sampler": sampler},
     )
+    network.settle()
+    network.memory = None
     return network, history
 
 
@@ -169,7 +178,7 @@ def with_added_labels(
         has_one = added_centroids.any(axis=1)
         centroids = _centroids(
             centroids,
-            torch.cat([centroids.vectors, torch.from_numpy(added_centroids).to(backbone.device)]),
+            torch.cat([centroids.vectors, torch.from_numpy(added_centroids).to(centroids.vectors)]),
             # How many examples there were is not known: as if it was one.
             np.concatenate([centroids.counts.cpu().numpy(), has_one.astype(np.int64)]),
         )
@@ -189,15 +198,18 @@ def without_labels(network: PrimeNetwork, kept: npt.NDArray[np.bool_]) -> PrimeN
     centroids, free_vectors, mask = network.centroids, network.free_vectors, network.has_text
     keep = torch.from_numpy(kept).to(network.backbone.device)
     if centroids is not None:
-        counts = centroids.counts[keep].cpu().numpy()
-        centroids = _centroids(centroids, centroids.vectors[keep], counts)
+        there = keep.to(centroids.vectors.device)
+        counts = centroids.counts[there].cpu().numpy()
+        centroids = _centroids(centroids, centroids.vectors[there], counts)
     if free_vectors is not None:
-        free_vectors = _free_vectors(free_vectors, free_vectors.clusters[keep].cpu().numpy())
+        free_vectors = _free_vectors(free_vectors, free_vectors.clusters.cpu().numpy()[kept])
     return _with_labels(network, centroids, free_vectors, None if mask is None else mask[keep])
 
 
 def _centroids(old: Centroids, vectors: torch.Tensor, counts: npt.NDArray[Any]) -> Centroids:
-    new = Centroids(len(vectors), vectors.shape[1], momentum=old.momentum).to(vectors.device)
+    new = Centroids(
+        len(vectors), vectors.shape[1], momentum=old.momentum, on_host=old.on_host
+    ).to(vectors.device)
     new.vectors.copy_(vectors)
     new.present.copy_(vectors.abs().sum(dim=1) > 0)
     new.counts.copy_(torch.from_numpy(counts))
@@ -205,7 +217,9 @@ def _centroids(old: Centroids, vectors: torch.Tensor, counts: npt.NDArray[Any]) 
 
 
 def _free_vectors(old: FreeVectors, clusters: npt.NDArray[Any]) -> FreeVectors:
-    new = FreeVectors(clusters, *old.vectors.shape).to(old.vectors.device)
+    new = FreeVectors(
+        clusters, *old.vectors.shape, sparse=old.sparse, on_host=old.on_host
+    ).to(old.vectors.device)
     new.vectors.data.copy_(old.vectors.data)
     return new
 

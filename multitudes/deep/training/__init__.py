@@ -6,6 +6,7 @@ from multitudes.deep.training.config import TrainingConfig
 from multitudes.deep.training.forecast import Outlook, trial_seconds
 from multitudes.deep.training.history import LOSS, EpochRecord, History
 from multitudes.deep.training.loop import train
+from multitudes.deep.training.optimizer import SparseRows
 from multitudes.deep.training.run import Stateful
 from multitudes.deep.training.world import ALONE, World
 
@@ -17,6 +18,7 @@ __all__ = [
     "EpochRecord",
     "History",
     "Outlook",
+    "SparseRows",
     "Stateful",
     "TrainingConfig",
     "World",

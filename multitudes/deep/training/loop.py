@@ -18,7 +18,7 @@ from multitudes.deep.training.checkpoint import Checkpoint
 from multitudes.deep.training.config import TrainingConfig
 from multitudes.deep.training.forecast import Forecast, Outlook
 from multitudes.deep.training.history import LOSS, History
-from multitudes.deep.training.optimizer import set_learning_rate
+from multitudes.deep.training.optimizer import clip_gradients, set_learning_rate
 from multitudes.deep.training.process import deferred_interrupt, seeded
 from multitudes.deep.training.run import Run, Stateful
 from multitudes.deep.training.supervisor import Supervisor, place_of, tensorboard_curves
@@ -137,7 +137,7 @@ def _announce(run: Run[Any], checkpoint: Checkpoint | None, *, resumed: bool) ->
 def _train_epoch(run: Run[B], supervisor: Supervisor) -> None:
     """The rest of one epoch: all of it, unless the run was resumed in its middle."""
     accelerator, optimizer, clip = run.accelerator, run.optimizer, run.config.clip
-    parameters = list(run.model.parameters())
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
     run.model.train()
     supervisor.resume_clock()
     for window in run.windows():
@@ -151,7 +151,8 @@ def _train_epoch(run: Run[B], supervisor: Supervisor) -> None:
                 supervisor.terms.add(terms)
                 accelerator.backward(terms[LOSS] / len(window))
         if clip is not None:
-            accelerator.clip_grad_norm_(parameters, clip)
+            accelerator.unscale_gradients()
+            clip_gradients(parameters, clip)
         optimizer.step()
         optimizer.zero_grad()
         run.position.batch += len(window)

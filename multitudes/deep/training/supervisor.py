@@ -218,8 +218,10 @@ def _diverged(
 
 def _not_finite(model: torch.nn.Module) -> str | None:
     """The first parameter with a value that is not finite."""
-    named = dict(model.named_parameters())
-    if not named:
+    good = {name: value.detach().isfinite().all() for name, value in model.named_parameters()}
+    if not good:
         return None
-    good = torch.stack([value.detach().isfinite().all() for value in named.values()]).tolist()
-    return next((name for name, is_good in zip(named, good, strict=True) if not is_good), None)
+    # One copy for all on the device; tables may be in the host's memory.
+    device = next(model.parameters()).device
+    found = torch.stack([is_good.to(device) for is_good in good.values()]).tolist()
+    return next((name for name, is_good in zip(good, found, strict=True) if not is_good), None)

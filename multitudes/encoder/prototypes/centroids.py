@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +30,8 @@ class Centroids(nn.Module):
         Length of the vectors, d.
     momentum : float
         Part of a centroid that one batch leaves as it was (alpha of Eq. 4).
+    on_host : bool
+        Stay in the host's memory when the network moves to a device.
 
     Attributes
     ----------
@@ -44,16 +47,23 @@ class Centroids(nn.Module):
     present: Tensor
     counts: Tensor
 
-    def __init__(self, n_labels: int, dim: int, *, momentum: float = 0.95) -> None:
+    def __init__(
+        self, n_labels: int, dim: int, *, momentum: float = 0.95, on_host: bool = False
+    ) -> None:
         super().__init__()
-        self.momentum = momentum
+        self.momentum, self.on_host = momentum, on_host
         self.register_buffer("vectors", torch.zeros(n_labels, dim))
         self.register_buffer("present", torch.zeros(n_labels, dtype=torch.bool))
         self.register_buffer("counts", torch.zeros(n_labels, dtype=torch.int64))
 
     def forward(self, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Centroids (m, d) of some labels (m,), and which of them have one, bool (m,)."""
-        return self.vectors[labels], self.present[labels]
+        rows = labels.to(self.vectors.device)
+        return self.vectors[rows].to(labels.device), self.present[rows].to(labels.device)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """What `to`, `cuda` and the like do; nothing to a table in the host's memory."""
+        return self if self.on_host else super()._apply(fn, recurse)
 
     def has_others(self, labels: Tensor, known_columns: Tensor) -> Tensor:
         """Which of a batch's labels (m,) have an instance outside the batch, bool (m,).
@@ -123,7 +133,7 @@ class Centroids(nn.Module):
             Processes that do the same; the first one's result counts.
         """
         sums, counts = self._sums(embeddings, Y)
-        self.vectors.copy_(functional.normalize(sums, dim=1))
+        functional.normalize(sums, dim=1, out=self.vectors)
         world.from_first(self.vectors)
         self.present.copy_(torch.from_numpy(counts > 0))
         self.counts.copy_(torch.from_numpy(counts))
@@ -154,6 +164,8 @@ class Centroids(nn.Module):
                 f"{n_labels}) and embeddings of (n_instances, {dim}), got {Y.shape} and "
                 f"{tuple(embeddings.shape)}"
             )
+        if self.on_host:
+            return self._sums_on_host(embeddings, Y)
         pairs = sp.coo_array(sp.csc_array(Y))  # by label: sums are made in a fixed order
         kept = pairs.data != 0
         rows, labels = pairs.coords[0][kept], pairs.coords[1][kept]
@@ -165,6 +177,19 @@ class Centroids(nn.Module):
             where = torch.from_numpy(labels[part]).long().to(device)  # (k,)
             sums.index_add_(0, where, picked.to(device, torch.float32))
         return sums, np.bincount(labels, minlength=n_labels)
+
+    def _sums_on_host(
+        self, embeddings: Tensor | np.ndarray[Any, Any], Y: Sparse
+    ) -> tuple[Tensor, np.ndarray[Any, Any]]:
+        """The same by a product of matrices, which a CPU does many times as fast."""
+        by_label = sp.csr_array(sp.csr_array(Y, dtype=bool, copy=False).T, dtype=np.float32)
+        by_label.eliminate_zeros()
+        rows = torch.as_tensor(embeddings).cpu().numpy()
+        sums = np.empty(tuple(self.vectors.shape), np.float32)
+        for start in range(0, len(sums), PAIRS_AT_ONCE):
+            part = slice(start, start + PAIRS_AT_ONCE)
+            sums[part] = by_label[part] @ rows
+        return torch.from_numpy(sums), np.diff(by_label.indptr).astype(np.int64)
 
 
 def _means(values: Tensor, groups: Tensor, n_groups: int) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from multitudes.deep.halving import halve
+from multitudes.deep.halving import halve_from_host
 from multitudes.deep.training import ALONE, World
 from multitudes.errors import DataError
 from multitudes.labels import build_tree
@@ -33,27 +34,41 @@ class FreeVectors(nn.Module):
         Length of the vectors, d.
     random_state : int
         Seed of the initial values, Xavier uniform.
+    sparse : bool
+        Whether gradients are of the rows that were read alone.
+    on_host : bool
+        Stay in the host's memory when the network moves to a device; `LabelMemory` trains it.
 
     Notes
     -----
-    The gradient is dense. At 65,536 x 384 a fused AdamW step reads and writes some 700 MB, well
-    under a millisecond of a GPU's memory; sparse gradients would need an optimizer of their own.
+    By default the gradient is dense. At 65,536 x 384 a fused AdamW step reads and writes some
+    700 MB, well under a millisecond of a GPU's memory. Sparse gradients have an Adam of their own,
+    which leaves vectors that a batch does not read where they are, moments included: the others it
+    moves less, as nothing is left to do for their momentum.
     The bank is to be trained without weight decay (appendix G).
     """
 
     clusters: Tensor
 
     def __init__(
-        self, clusters: npt.NDArray[Any], n_vectors: int, dim: int, *, random_state: int = 0
+        self,
+        clusters: npt.NDArray[Any],
+        n_vectors: int,
+        dim: int,
+        *,
+        random_state: int = 0,
+        sparse: bool = False,
+        on_host: bool = False,
     ) -> None:
         super().__init__()
+        self.sparse, self.on_host = sparse, on_host
         if len(clusters) and not 0 <= clusters.min() <= clusters.max() < n_vectors:
             raise DataError(
                 f"clusters must be from 0 to {n_vectors - 1} for {n_vectors} free vectors, got "
                 f"{clusters.min()} to {clusters.max()}"
             )
         self.register_buffer("clusters", torch.from_numpy(clusters.astype(np.int64)))
-        self.vectors = nn.Parameter(torch.empty(n_vectors, dim))
+        self.vectors = nn.Parameter(torch.empty(n_vectors, dim), requires_grad=not on_host)
         generator = torch.Generator().manual_seed(random_state)
         nn.init.xavier_uniform_(self.vectors, generator=generator)
 
@@ -65,6 +80,8 @@ class FreeVectors(nn.Module):
         n_vectors: int | None = None,
         start: str = "random",
         random_state: int = 0,
+        sparse: bool = False,
+        on_host: bool = False,
         world: World = ALONE,
     ) -> Self:
         """A bank for labels of these text embeddings (n_labels, d), clustered on the device.
@@ -76,7 +93,14 @@ class FreeVectors(nn.Module):
         clusters = world.array_from_first(
             cluster_labels(embeddings, n_vectors, random_state=random_state, device=world.device)
         )
-        bank = cls(clusters, min(n_vectors, n_labels), dim, random_state=random_state)
+        bank = cls(
+            clusters,
+            min(n_vectors, n_labels),
+            dim,
+            random_state=random_state,
+            sparse=sparse,
+            on_host=on_host,
+        )
         if start == "text":
             bank.start_from(torch.from_numpy(embeddings))
         return bank
@@ -91,7 +115,13 @@ class FreeVectors(nn.Module):
     def forward(self, labels: Tensor) -> Tensor:
         """The free vectors (m, d) of some labels (m,)."""
         # Its backward pass adds in a fixed order on a GPU too; that of plain indexing does not.
-        return functional.embedding(self.clusters[labels], self.vectors)  # (m, d)
+        rows = self.clusters[labels.to(self.clusters.device)]  # (m,)
+        found = functional.embedding(rows, self.vectors, sparse=self.sparse)  # (m, d)
+        return found.to(labels.device)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """What `to`, `cuda` and the like do; nothing to a table in the host's memory."""
+        return self if self.on_host else super()._apply(fn, recurse)
 
 
 def default_number(n_labels: int) -> int:
@@ -139,8 +169,8 @@ def cluster_labels(
     # Halving until this size is reached ends at n_vectors leaves, which is a power of two.
     size = -(-n_labels // n_vectors)
     if torch.device(device).type != "cpu":
-        order, offsets = halve(
-            torch.from_numpy(embeddings).to(device), size=size, random_state=random_state
+        order, offsets = halve_from_host(
+            torch.from_numpy(embeddings), size=size, random_state=random_state, device=device
         )
         clusters = np.empty(n_labels, np.int64)
         clusters[order.cpu().numpy()] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))

@@ -73,6 +73,20 @@ class PrototypeConfig(Config):
         choices=("random", "text"),
     )
 
+    free_updates: str = setting(
+        "auto",
+        "Which free vectors a step of Adam moves: all, by their momentum, or those of the batch's "
+        "labels, which costs the same however many there are. auto: all, but those touched where "
+        "they are in the host's memory.",
+        choices=("auto", "all", "touched"),
+    )
+    label_memory: str = setting(
+        "device",
+        "Where centroids, free vectors and their moments are kept: on the device, or in the host's "
+        "memory, from where each batch brings its own; for more labels than fit on a GPU.",
+        choices=("device", "host"),
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for source in self.sources:
@@ -92,9 +106,25 @@ class PrototypeConfig(Config):
                 f"halved again and again; try {1 << (n.bit_length() - 1)} or {1 << n.bit_length()}"
             )
 
+        if self.on_host and self.free_updates == "all":
+            raise ConfigError(
+                'PrototypeConfig.free_updates="all" moves every free vector at each step, which '
+                'label_memory="host" cannot: use free_updates="touched", or label_memory="device"'
+            )
+
     def uses(self, source: str) -> bool:
         """Whether prototypes have this source."""
         return source in self.sources
+
+    @property
+    def on_host(self) -> bool:
+        """Whether what belongs to labels is kept in the host's memory."""
+        return self.label_memory == "host"
+
+    @property
+    def sparse_updates(self) -> bool:
+        """Whether a step moves the free vectors of its labels alone."""
+        return self.on_host or self.free_updates == "touched"
 
 
 class PrototypeNetwork(nn.Module):

@@ -46,6 +46,12 @@ class IndexConfig(Config):
         "Where flat search runs; auto: on a GPU if there is one.",
         choices=(AUTO, "cpu", "cuda"),
     )
+    label_memory: str = setting(
+        "device",
+        "Where flat search on a GPU keeps the vectors of labels: on the GPU, or in the host's "
+        "memory, from where each search sends them in pieces.",
+        choices=("device", "host"),
+    )
     flat_up_to: int = setting(400_000, "Labels up to which auto is flat on a CPU.", at_least=0)
     hnsw_up_to: int = setting(4_000_000, "Labels up to which auto is hnsw.", at_least=0)
     neighbors: int = setting(32, "hnsw: links of each label.", at_least=2, at_most=1024)

@@ -33,6 +33,8 @@ QUERIES_AT_ONCE = 8192
 """Rows searched before their filter pairs are removed: bounds how much too much is fetched."""
 FLOATS_GATHERED = 1 << 24
 """Numbers of candidates' vectors that are compared exactly at once."""
+LABELS_AT_ONCE = 1 << 20
+"""Label vectors that are sent to a GPU which does not keep them."""
 CELLS_ON_CPU = 1 << 25  # (query, label) scores in memory at once, 4 bytes each
 CELLS_ON_GPU = 1 << 29
 
@@ -134,7 +136,7 @@ class PrototypeIndex:
         spare = int(np.bincount(pairs[:, 0]).max()) if len(pairs) else 0
         width = min(top_k + spare, len(self))
         if self._search is None:
-            found = exact_top_k(torch.from_numpy(queries), self._vectors_on_device(), width)
+            found = self._exact(torch.from_numpy(queries), width)
         else:
             wanted = width * (self.config.over_fetch if self.kind == IVF_PQ else 1)
             labels = self._search.candidates(queries, min(wanted, len(self)))
@@ -143,6 +145,12 @@ class PrototypeIndex:
         ids = np.where(np.isneginf(scores), NO_LABEL, ids).astype(np.int32)
         predictions = Predictions(ids, scores, len(self))
         return remove_pairs(predictions, pairs, top_k=top_k) if len(pairs) else predictions
+
+    def _exact(self, queries: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The best `width` of all labels of each query."""
+        if self.config.label_memory == "device" or self.device.type != "cuda":
+            return exact_top_k(queries, self._vectors_on_device(), width)
+        return exact_top_k_in_pieces(queries, self.vectors, width, device=self.device)
 
     def _ranked(
         self, queries: FloatArray, candidates: IntArray, width: int
@@ -261,6 +269,25 @@ def exact_top_k(
         return torch.empty(0, top_k), torch.empty(0, top_k, dtype=torch.int64)
     scores, labels = zip(*parts, strict=True)
     return torch.cat(scores), torch.cat(labels)
+
+
+def exact_top_k_in_pieces(
+    queries: torch.Tensor,
+    vectors: FloatArray,
+    top_k: int,
+    *,
+    device: torch.device,
+    labels_at_once: int = LABELS_AT_ONCE,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """As `exact_top_k`, of label vectors in the host's memory that are sent in pieces."""
+    best = torch.empty(len(queries), 0)
+    labels = torch.empty(len(queries), 0, dtype=torch.int64)
+    for start in range(0, len(vectors), labels_at_once):
+        piece = torch.from_numpy(vectors[start : start + labels_at_once]).to(device)
+        scores, places = exact_top_k(queries, piece, min(top_k, len(piece)))
+        both = torch.cat([best, scores], dim=1), torch.cat([labels, places + start], dim=1)
+        best, labels = (part[:, :top_k] for part in best_first(*both))
+    return best, labels
 
 
 def cells_in_memory(device: torch.device) -> int:
