@@ -227,9 +227,7 @@ def label_memory(
     )
 
 
-def embed_together(
-    world: World, backbone: Backbone, rows: TokenRows, what: str
-) -> FloatArray:
+def embed_together(world: World, backbone: Backbone, rows: TokenRows, what: str) -> FloatArray:
     """Embeddings (n, d) of tokenized texts, of which each process makes a part."""
     if world.size == 1:
         return embed(backbone, rows, what)
@@ -332,9 +330,7 @@ def refresh_centroids(network: PrimeNetwork, texts: TrainingTexts) -> None:
     if network.centroids is not None and network.prototypes.config.centroids == "exact":
         network.settle()
         world = network.world
-        embeddings = embed_together(
-            world, network.backbone, texts.instances, "embedding instances"
-        )
+        embeddings = embed_together(world, network.backbone, texts.instances, "embedding instances")
         network.centroids.recompute(embeddings, texts.Y, world=world)
 
 

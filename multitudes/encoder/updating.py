@@ -207,9 +207,9 @@ def without_labels(network: PrimeNetwork, kept: npt.NDArray[np.bool_]) -> PrimeN
 
 
 def _centroids(old: Centroids, vectors: torch.Tensor, counts: npt.NDArray[Any]) -> Centroids:
-    new = Centroids(
-        len(vectors), vectors.shape[1], momentum=old.momentum, on_host=old.on_host
-    ).to(vectors.device)
+    new = Centroids(len(vectors), vectors.shape[1], momentum=old.momentum, on_host=old.on_host).to(
+        vectors.device
+    )
     new.vectors.copy_(vectors)
     new.present.copy_(vectors.abs().sum(dim=1) > 0)
     new.counts.copy_(torch.from_numpy(counts))
@@ -217,9 +217,9 @@ def _centroids(old: Centroids, vectors: torch.Tensor, counts: npt.NDArray[Any]) 
 
 
 def _free_vectors(old: FreeVectors, clusters: npt.NDArray[Any]) -> FreeVectors:
-    new = FreeVectors(
-        clusters, *old.vectors.shape, sparse=old.sparse, on_host=old.on_host
-    ).to(old.vectors.device)
+    new = FreeVectors(clusters, *old.vectors.shape, sparse=old.sparse, on_host=old.on_host).to(
+        old.vectors.device
+    )
     new.vectors.data.copy_(old.vectors.data)
     return new
 

@@ -100,9 +100,7 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, An
     """
     tables = {id(rows.table) for rows in getattr(model, "sparse_rows", ())}
     named = [
-        (name, p)
-        for name, p in model.named_parameters()
-        if p.requires_grad and id(p) not in tables
+        (name, p) for name, p in model.named_parameters() if p.requires_grad and id(p) not in tables
     ]
     exempt = tuple(getattr(model, "no_decay", ()))
     plain = [p.ndim < 2 or _is_among(name, exempt) for name, p in named]

@@ -83,7 +83,9 @@ class LabelMemory:
             vectors, kept = self.free_vectors.vectors, free_vectors.vectors.data
             moments = {name: torch.zeros_like(kept) for name in MOMENTS}
             own = {name: torch.zeros_like(vectors.data) for name in MOMENTS}
-            self._free_rows = RowCache({"vectors": kept, **moments}, {"vectors": vectors.data, **own})
+            self._free_rows = RowCache(
+                {"vectors": kept, **moments}, {"vectors": vectors.data, **own}
+            )
             self.sparse_rows = (SparseRows(vectors, own),)
 
     sparse_rows: tuple[SparseRows, ...] = ()
