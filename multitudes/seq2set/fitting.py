@@ -7,10 +7,22 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
+import numpy as np
+import torch
+
 from multitudes.config import Config, setting_again
+from multitudes.deep.devices import choose_device
 from multitudes.deep.prefetch import prefetched
 from multitudes.deep.texts.tokens import TokenRows
-from multitudes.deep.training import Batches, Checkpoint, History, TrainingConfig, digest_of, train
+from multitudes.deep.training import (
+    Batches,
+    Checkpoint,
+    History,
+    TrainingConfig,
+    World,
+    digest_of,
+    train,
+)
 from multitudes.seq2set.generation.generate import DecodingConfig
 from multitudes.seq2set.generation.prediction import Validation
 from multitudes.seq2set.losses.config import SetLossConfig
@@ -18,7 +30,7 @@ from multitudes.seq2set.losses.step_matching import Matcher
 from multitudes.seq2set.network.config import NetworkConfig
 from multitudes.seq2set.network.seq_network import SeqNetwork, TrainingBatch
 from multitudes.seq2set.targets import TargetRows
-from multitudes.seq2set.training_step import BatchTerms, Objective, TrainingStep
+from multitudes.seq2set.training_step import BatchTerms, Objective, TrainingStep, mean_weights
 from multitudes.seq2set.words.batches import (
     LENGTHS_PER_DOUBLING,
     BatchConfig,
@@ -27,6 +39,7 @@ from multitudes.seq2set.words.batches import (
     word_batch,
 )
 from multitudes.seq2set.words.vocabulary import WordsConfig
+from multitudes.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -88,12 +101,13 @@ def fit_network(
     saved = None
     if checkpoint is not None:
         saved = Checkpoint(checkpoint, identity(network, texts, config, validate))
+    world = World.join(choose_device(config.training.device))
     with Matcher(config.loss.scheme) as matcher:
         terms = BatchTerms(network, matcher, objective=config.objective, loss=config.loss)
         return train(
             network,
             Batches(
-                lambda epoch, start: draw(network, texts, config, epoch, start),
+                lambda epoch, start: draw(network, texts, config, world, epoch, start),
                 per_epoch=-(-len(lengths) // size),
                 n_instances=len(lengths),
             ),
@@ -121,9 +135,17 @@ def identity(
 
 
 def draw(
-    network: SeqNetwork, texts: TrainingTexts, config: FitConfig, epoch: int, start: int
+    network: SeqNetwork,
+    texts: TrainingTexts,
+    config: FitConfig,
+    world: World,
+    epoch: int,
+    start: int,
 ) -> Iterator[TrainingBatch]:
-    """The batches of an epoch from number `start` on, made in the background."""
+    """The batches of an epoch from number `start` on, or this process's part of each.
+
+    Made in the background.
+    """
     settings = config.batches
     batches = epoch_rows(
         texts.rows.lengths,
@@ -140,7 +162,31 @@ def draw(
                 device=network.device,
             ),
             on_device(texts.targets.padded(rows), network.device),
+            None if shares is None else torch.from_numpy(shares).to(network.device),
         )
-        for rows in batches[start:]
+        for rows, shares in (part_of(batch, texts, config, world) for batch in batches[start:])
     )
     return prefetched(made, settings.prefetch)
+
+
+def part_of(
+    rows: IntArray, texts: TrainingTexts, config: FitConfig, world: World
+) -> tuple[IntArray, FloatArray | None]:
+    """The rows that this process takes of a batch, and their shares of the means over all.
+
+    Every process has long texts and short ones. Shares are times the number of processes, whose
+    terms are averaged; one that has no rows takes one of another's, which does not count.
+    """
+    if world.size == 1:
+        return rows, None
+    own = rows[world.rank :: world.size]
+    weights = [
+        mean_weights(
+            texts.targets.padded(some),
+            objective=config.objective,
+            empty_weight=config.loss.empty_weight,
+        )
+        for some in (own, rows)
+    ]
+    shares = world.size * weights[0] / np.maximum(weights[1], 1e-9)  # (2,)
+    return own if len(own) else rows[:1], shares.astype(np.float32)

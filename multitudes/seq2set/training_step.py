@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -17,6 +19,7 @@ from multitudes.seq2set.network.decoder import Decoded
 from multitudes.seq2set.network.label_output import fed_before
 from multitudes.seq2set.network.seq_network import SeqNetwork, TrainingBatch
 from multitudes.seq2set.words.batches import WordBatch
+from multitudes.types import IntArray
 
 Objective = Literal["set", "sequence"]
 
@@ -41,15 +44,34 @@ class BatchTerms(nn.Module):
         self.objective, self.loss = objective, loss
 
     def forward(
-        self, ids: Tensor, lengths: Tensor, targets: Tensor, host_lengths: Tensor | None = None
+        self,
+        ids: Tensor,
+        lengths: Tensor,
+        targets: Tensor,
+        host_lengths: Tensor | None = None,
+        shares: Tensor | None = None,
     ) -> Mapping[str, Tensor]:
         """Terms () by name; see `WordBatch` and `TrainingBatch` for the inputs.
 
-        Without `host_lengths` the device's are taken, which packing texts would wait for.
+        Without `host_lengths` the device's are taken, which packing texts would wait for. `shares`
+        (2,) are factors of the transport term and of the other one: a mean over a part of a batch
+        becomes what the part adds to the mean over the batch.
         """
         words = WordBatch(ids, lengths, lengths if host_lengths is None else host_lengths)
         fed = None if self.objective == "set" else targets
-        return self.of_decoded(self.network(words, fed), targets)
+        terms = self.of_decoded(self.network(words, fed), targets)
+        return terms if shares is None else self._shared(terms, shares)
+
+    def _shared(self, terms: Mapping[str, Tensor], shares: Tensor) -> Mapping[str, Tensor]:
+        of_transport, of_targets = shares.unbind()
+        if self.objective == "sequence":
+            return {LOSS: of_targets * terms[LOSS]}
+        weighed = {"matching": of_targets * terms["matching"]}
+        total = weighed["matching"]
+        if "transport" in terms:
+            weighed["transport"] = of_transport * terms["transport"]
+            total = total + self.loss.transport_weight * weighed["transport"]
+        return {**weighed, LOSS: total}
 
     def of_decoded(self, decoded: Decoded, targets: Tensor) -> Mapping[str, Tensor]:
         """Terms () by name, of what the decoder gave; targets (b, N)."""
@@ -79,6 +101,20 @@ class BatchTerms(nn.Module):
         return {LOSS: loss}
 
 
+def mean_weights(
+    targets: IntArray, *, objective: Objective, empty_weight: float
+) -> npt.NDArray[np.float64]:
+    """What the terms of instances with targets (b, N) are divided by: the transport term, others.
+
+    See `transport_loss`, `set_matching_loss` and `sequence_loss`; every target has a step.
+    """
+    has_target = targets >= 0  # (b, N)
+    n_targets = int(has_target.sum())
+    n_empty = targets.size - n_targets if objective == "set" else 0
+    of_transport = int(has_target.any(axis=1).sum())
+    return np.array([of_transport, n_targets + empty_weight * n_empty], np.float64)
+
+
 class TrainingStep:
     """Calls `BatchTerms`; on CUDA with ``compile="graphs"``, as a captured graph.
 
@@ -93,12 +129,11 @@ class TrainingStep:
 
     def __call__(self, batch: TrainingBatch) -> Mapping[str, Tensor]:
         """Terms () by name."""
-        words = batch.words
+        words, inputs = batch.words, (batch.words.ids, batch.words.lengths, batch.targets)
         if self.captures(batch):
-            return self.captured(words.ids, words.lengths, batch.targets)
-        terms: Mapping[str, Tensor] = self.terms(
-            words.ids, words.lengths, batch.targets, words.host_lengths
-        )
+            more = () if batch.shares is None else (words.lengths, batch.shares)
+            return self.captured(*inputs, *more)
+        terms: Mapping[str, Tensor] = self.terms(*inputs, words.host_lengths, batch.shares)
         return terms
 
     def captures(self, batch: TrainingBatch) -> bool:

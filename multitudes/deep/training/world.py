@@ -7,6 +7,7 @@ belongs together is gathered, so that every process has what a single one would 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.autograd import Function
+from torch.nn import Parameter
 
 from multitudes.errors import ConfigError
 from multitudes.types import IntArray
@@ -23,6 +25,7 @@ from multitudes.types import IntArray
 ROWS_AT_ONCE = 1 << 16
 """Rows of a large array that a process sends in one go."""
 
+CPU = torch.device("cpu")
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
@@ -42,7 +45,7 @@ class World:
 
     rank: int = 0
     size: int = 1
-    device: torch.device = torch.device("cpu")
+    device: torch.device = CPU
 
     @classmethod
     def join(cls, device: torch.device) -> World:
@@ -85,7 +88,7 @@ class World:
         return rows
 
     def own_rows(self, rows: Tensor) -> Tensor:
-        """This process's part (share, ...) of rows (n, ...) that all processes have.
+        """The part (share, ...) of rows (n, ...), which all processes have, that is this one's.
 
         Backwards, each process gets the gradient of all n rows.
         """
@@ -99,6 +102,25 @@ class World:
         processes, where their sum is wanted.
         """
         return own if self.size == 1 else _Gathered.apply(own, n, self)  # type: ignore[no-untyped-call]
+
+    # ------------------------------------------------------------------ means
+
+    def mean(self, value: Tensor) -> Tensor:
+        """The mean of a tensor over all processes."""
+        if self.size == 1:
+            return value
+        total = value.to(self.device, copy=True)
+        dist.all_reduce(total)
+        return total / self.size
+
+    def average_gradients(self, parameters: Iterable[Parameter]) -> None:
+        """Give all processes the mean of their gradients, in one exchange."""
+        if self.size == 1:
+            return
+        grads = [p.grad for p in parameters if p.grad is not None]
+        mean = self.mean(torch.cat([grad.ravel() for grad in grads]))
+        for grad, own in zip(grads, mean.split([g.numel() for g in grads]), strict=True):
+            grad.copy_(own.view_as(grad))
 
     # ------------------------------------------------------------------ large arrays
 

@@ -238,8 +238,8 @@ class BatchSampler:
         """Keep a step's embeddings (b, d) of its instances (b,), on their device, for clustering.
 
         Call it once after every step; processes that train together hand over what all of them
-        made, so that they cluster the same. Before the first epoch it takes embeddings of all instances, where there are any;
-        without them those not yet seen fill up clusters at random.
+        made, so that they cluster the same. Before the first epoch it takes embeddings of all
+        instances, where there are any; without them those not yet seen fill up clusters at random.
         """
         if not self.config.clustered:
             return

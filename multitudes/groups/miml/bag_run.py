@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import torch
 
 from multitudes.deep.training.checkpoint import Checkpoint, digest_of
 from multitudes.deep.training.process import Interrupt, deferred_interrupt
+from multitudes.deep.training.world import ALONE, World
 from multitudes.groups.miml.bags import Bags
 from multitudes.groups.miml.network import MIMLNetwork
 from multitudes.progress import say
@@ -50,12 +51,18 @@ class BagRun:
         Of the network's parameters.
     random_state : int
         Of the order of the bags.
+    world : World
+        Processes that do the same; the first one saves.
     """
 
     def __init__(
-        self, network: MIMLNetwork, adam: torch.optim.Optimizer, random_state: int
+        self,
+        network: MIMLNetwork,
+        adam: torch.optim.Optimizer,
+        random_state: int,
+        world: World = ALONE,
     ) -> None:
-        self.network, self.adam = network, adam
+        self.network, self.adam, self.world = network, adam, world
         self.epochs: list[Epoch] = []
         self.best: dict[str, Any] = {}
         self.best_epoch = 0
@@ -79,7 +86,8 @@ class BagRun:
         if checkpoint is None:
             yield
             return
-        with writing(checkpoint.path), deferred_interrupt(enabled=True) as self._interrupt:
+        held = writing(checkpoint.path) if self.world.is_first else nullcontext()
+        with held, deferred_interrupt(enabled=True) as self._interrupt:
             self.checkpoint = checkpoint
             found = checkpoint.read()
             if found is not None:
@@ -93,8 +101,10 @@ class BagRun:
         """Write a checkpoint if it is time; stop if that was asked for."""
         if self.checkpoint is None:
             return
-        stop = self._interrupt.requested
-        if stop or is_last or time.monotonic() - self._saved_at >= SAVE_SECONDS:
+        asked = torch.tensor(float(self._interrupt.requested))
+        stop = bool(self.world.mean(asked) > 0)
+        due = stop or is_last or time.monotonic() - self._saved_at >= SAVE_SECONDS
+        if due and self.world.is_first:
             self.checkpoint.write({"run": self._state()})
             self._saved_at = time.monotonic()
         if stop:

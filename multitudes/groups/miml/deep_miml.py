@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from multitudes.data.groups import GroupCounts
+from multitudes.deep.training.world import World
 from multitudes.deep.weights import check_weights
 from multitudes.errors import ConfigError, DataError, StoreError, suggestion
 from multitudes.estimator import Estimator
@@ -142,7 +143,8 @@ class DeepMIML(Estimator):
             bags, held_out = self._held_out(bags, self.training.validation_fraction)
         else:
             held_out = self._checked_validation(validation, bags)
-        network = self._network(bags).to(self._device())
+        world = World.join(self._device())
+        network = self._network(bags).to(world.device)
         saved = None
         if checkpoint is not None:
             saved = checkpoint_of(checkpoint, network, bags, held_out, self._identity())
@@ -154,6 +156,7 @@ class DeepMIML(Estimator):
             training=self.training,
             random_state=self.random_state,
             checkpoint=saved,
+            world=world,
         )
         self._set_learned(network, history, counts)
         return self

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from multitudes.config import Config, setting
 from multitudes.deep.training.checkpoint import Checkpoint
+from multitudes.deep.training.world import ALONE, World
 from multitudes.errors import ConfigError
 from multitudes.groups.miml.bag_run import BagRun, Epoch
 from multitudes.groups.miml.bags import Bags
@@ -54,6 +55,7 @@ def fit_network(
     training: MIMLTraining,
     random_state: int,
     checkpoint: Checkpoint | None = None,
+    world: World = ALONE,
 ) -> list[Epoch]:
     """Train in place; with validation bags, the best epoch's weights are kept.
 
@@ -67,17 +69,20 @@ def fit_network(
         Of the order of the bags.
     checkpoint : Checkpoint, optional
         Where to save; a training that is found there goes on, and ends with the same weights.
+    world : World
+        Processes that train the same network, of the same first weights, on the same bags.
     """
     adam = torch.optim.Adam(
         network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
     )
-    run = BagRun(network, adam, random_state)
+    run = BagRun(network, adam, random_state, world)
     progress = track("training on bags", training.n_epochs, "epochs")
     with run.saved_in(checkpoint, len(bags)), progress as task:
         task.resume_at(len(run.epochs))
         while not _is_over(run, training, has_validation=validation is not None):
             total = _pass_over(bags, run, loss, training)
-            run.epochs.append(Epoch(total / len(bags), *_validate(network, validation, loss)))
+            measured = _validate(network, validation, loss, world)
+            run.epochs.append(Epoch(total / len(bags), *measured))
             if validation is not None and _is_best(run.epochs, training.monitor):
                 run.keep_weights()
             task.advance()
@@ -91,14 +96,18 @@ def fit_network(
 def _pass_over(bags: Bags, run: BagRun, loss: BagLoss, training: MIMLTraining) -> float:
     """Learn from every bag once, and return the sum of their losses."""
     network, device = run.network, next(run.network.parameters()).device
-    total = 0.0
+    world, total = run.world, 0.0
     for chosen in _split(run.order(len(bags)), training.batch_size):
-        X, members, counts = bags.batch(chosen, device)
+        own = chosen[world.rank :: world.size]
+        X, members, counts = bags.batch(own if len(own) else chosen[:1], device)
         value = loss(network(X, members), members, counts)
+        # What this part adds to the mean over the batch; processes average their gradients.
+        value = value * (world.size * len(own) / len(chosen))
         run.adam.zero_grad()
         value.backward()
+        world.average_gradients(network.parameters())
         run.adam.step()
-        total += float(value.detach()) * len(chosen)
+        total += float(world.mean(value.detach())) * len(chosen)
     _check_finite(total, len(run.epochs), training)
     return total
 
@@ -120,7 +129,7 @@ def bag_logits(network: MIMLNetwork, bags: Bags) -> FloatArray:
 
 @torch.no_grad()
 def _validate(
-    network: MIMLNetwork, bags: Bags | None, loss: BagLoss
+    network: MIMLNetwork, bags: Bags | None, loss: BagLoss, world: World
 ) -> tuple[float | None, float | None]:
     """Loss and precision at 1 of the validation bags; None where there are none."""
     if bags is None:
@@ -130,7 +139,10 @@ def _validate(
         losses += float(loss(logits, members, counts)) * len(members)
         top = pooled(logits, members).argmax(dim=1, keepdim=True)  # (bags, 1)
         hits += int((counts.gather(1, top) > 0).sum())
-    return losses / len(bags), hits / len(bags)
+    # All processes measure the same but for the last bits; and they must decide the same.
+    measured = torch.tensor([losses / len(bags), hits / len(bags)], dtype=torch.float64)
+    mean_loss, precision = world.from_first(measured).tolist()
+    return mean_loss, precision
 
 
 def _outputs(network: MIMLNetwork, bags: Bags) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

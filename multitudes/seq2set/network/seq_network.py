@@ -36,10 +36,13 @@ class TrainingBatch:
     words : WordBatch
     targets : int64 tensor (b, N)
         Labels in the order to learn, for sequences then the end symbol; -1 behind them.
+    shares : float tensor (2,), optional
+        For a part of a batch, which several processes share: see `BatchTerms`.
     """
 
     words: WordBatch
     targets: Tensor
+    shares: Tensor | None = None
 
 
 class SeqNetwork(nn.Module):
