@@ -1,4 +1,4 @@
-"""How many labels can PRIME train on one GPU, with what belongs to them in the host's memory?
+"""Millions of labels on one GPU: PRIME with what belongs to labels in the host's memory.
 
 Run ``python -m benchmarks.prime.host_labels --labels 10000000``. Texts are random token ids, the
 encoder is of MiniLM's size with random weights: what is measured is memory and speed, no precision.

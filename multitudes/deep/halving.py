@@ -115,11 +115,11 @@ def _halved_by_sample(
     scores = torch.cat(
         [
             vectors[some].to(device, torch.float32) @ (first - second)
-            for some in order.split(VECTORS_ON_DEVICE)
+            for some in torch.split(order, VECTORS_ON_DEVICE)
         ]
     )  # (n,)
     by_score = order[torch.sort(scores, descending=True, stable=True).indices.cpu()]
-    return list(by_score.split([len(order) - len(order) // 2, len(order) // 2]))
+    return list(torch.split(by_score, _half_sizes(np.array([len(order)])).tolist()))
 
 
 def _halved(

@@ -32,6 +32,8 @@ EPOCHS = 3
 LEARNING_RATE = 2e-4
 # Neither size is a multiple of 2 or 4 processes, and the last batch of PRIME has 5 instances.
 BATCH = 35
+DROPOUT = {"dropout": 0.1, "source_dropout": 0.5}
+seeds = set()  # of the random numbers of the last PRIME's steps
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 
 
@@ -59,11 +61,13 @@ def texts_and_labels(n_labels=36):
 def fit_prime(checkpoint=None, *, stop_at=None, prototypes=None, **training):
     """A PRIME with all its parts, and the rows of each batch that its network was given."""
     seen, forward = [], PrimeNetwork.forward
+    seeds.clear()
 
     def noted(self, batch):
         if stop_at is not None and len(seen) == stop_at:
             raise ZeroDivisionError
         seen.append(batch.instances.tolist())
+        seeds.add(torch.initial_seed())
         return forward(self, batch)
 
     PrimeNetwork.forward, prime.load_backbone = noted, backbone_without_dropout
@@ -131,6 +135,13 @@ def everything(*, few=False):
     return arrays, seen
 
 
+def with_dropout():
+    """The losses of each epoch, and the label vectors, of a PRIME that draws random numbers."""
+    model, _ = fit_prime(prototypes=DROPOUT)
+    losses = np.array([epoch.terms["loss"] for epoch in model.history_.epochs])
+    return {"losses": losses, "vectors": model.label_vectors_, "seeds": np.array(sorted(seeds))}
+
+
 def resumed(folder):
     """A PRIME that was stopped in the middle of its second epoch, and went on."""
     saving = {"checkpoint_minutes": 0, "log_every": 1}
@@ -147,6 +158,7 @@ def main(folder):
     arrays["resumed"] = arrays["label_vectors"] if few else resumed(folder)
     rank = torch.distributed.get_rank()
     np.savez(folder / f"{rank}.npz", **arrays, seen=np.array(seen, dtype=object))
+    np.savez(folder / f"dropout-{rank}.npz", **with_dropout())
     torch.distributed.destroy_process_group()
 
 

@@ -71,8 +71,8 @@ def test_a_centroid_of_the_batch_alone_can_be_dropped(batch, tiny_backbone):
     def prototypes(net, centroids):
         net.centroids.vectors.copy_(centroids)
         net.centroids.counts[:] = torch.tensor([1, 2, 0, 2])
-        used, made = net._without_leaks(net.sources_of(batch.labels, texts), batch), net.prototypes
-        return made(*used).detach()
+        sources, tables = net.sources_of(batch.labels, texts), net._tables(batch)
+        return net.prototypes(*net._without_leaks(sources, batch, tables)).detach()
 
     texts, some, others = torch.randn(2, 32), torch.randn(4, 32), torch.randn(4, 32)
     net = network(tiny_backbone, centroid_leak="drop")
@@ -106,7 +106,7 @@ def test_the_embedding_of_no_text_takes_no_part(batch, tiny_backbone):
 
 def test_all_prototypes_are_those_of_each_label(tiny_backbone):
     net, texts = network(tiny_backbone), torch.randn(4, 32)
-    together = net.all_prototypes(texts, chunk=3)
+    together = torch.from_numpy(net.all_prototypes(texts.numpy(), chunk=3))
     for label in range(4):
         own = net.prototypes_of(torch.tensor([label]), texts[label : label + 1])
         torch.testing.assert_close(together[label : label + 1], own.detach())

@@ -137,7 +137,8 @@ def _announce(run: Run[Any], checkpoint: Checkpoint | None, *, resumed: bool) ->
 def _train_epoch(run: Run[B], supervisor: Supervisor) -> None:
     """The rest of one epoch: all of it, unless the run was resumed in its middle."""
     accelerator, optimizer, clip = run.accelerator, run.optimizer, run.config.clip
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    tables = [rows.table for rows in getattr(run.model, "sparse_rows", ())]
+    parameters = list(dict.fromkeys([*run.model.parameters(), *tables]))
     run.model.train()
     supervisor.resume_clock()
     for window in run.windows():

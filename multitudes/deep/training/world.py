@@ -119,7 +119,7 @@ class World:
             return
         grads = [p.grad for p in parameters if p.grad is not None]
         mean = self.mean(torch.cat([grad.ravel() for grad in grads]))
-        for grad, own in zip(grads, mean.split([g.numel() for g in grads]), strict=True):
+        for grad, own in zip(grads, torch.split(mean, [g.numel() for g in grads]), strict=True):
             grad.copy_(own.view_as(grad))
 
     # ------------------------------------------------------------------ large arrays

@@ -63,7 +63,7 @@ class Centroids(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """What `to`, `cuda` and the like do; nothing to a table in the host's memory."""
-        return self if self.on_host else super()._apply(fn, recurse)
+        return self if self.on_host else super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
 
     def has_others(self, labels: Tensor, known_columns: Tensor) -> Tensor:
         """Which of a batch's labels (m,) have an instance outside the batch, bool (m,).
@@ -182,7 +182,8 @@ class Centroids(nn.Module):
         self, embeddings: Tensor | np.ndarray[Any, Any], Y: Sparse
     ) -> tuple[Tensor, np.ndarray[Any, Any]]:
         """The same by a product of matrices, which a CPU does many times as fast."""
-        by_label = sp.csr_array(sp.csr_array(Y, dtype=bool, copy=False).T, dtype=np.float32)
+        ones = ((Y.data != 0).astype(np.float32), Y.indices, Y.indptr)
+        by_label = sp.csr_array(ones, shape=Y.shape).T.tocsr()  # (n_labels, n_instances)
         by_label.eliminate_zeros()
         rows = torch.as_tensor(embeddings).cpu().numpy()
         sums = np.empty(tuple(self.vectors.shape), np.float32)

@@ -121,7 +121,7 @@ class FreeVectors(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """What `to`, `cuda` and the like do; nothing to a table in the host's memory."""
-        return self if self.on_host else super()._apply(fn, recurse)
+        return self if self.on_host else super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
 
 
 def default_number(n_labels: int) -> int:

@@ -6,8 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from multitudes.deep.training import TrainingConfig
-from multitudes.deep.training.optimizer import learning_rate, make_optimizer, parameter_groups
+from multitudes.deep.training import SparseRows, TrainingConfig
+from multitudes.deep.training.optimizer import (
+    clip_gradients,
+    learning_rate,
+    make_optimizer,
+    parameter_groups,
+)
 
 from .problems import Model
 
@@ -106,3 +111,77 @@ def test_it_rises_once_and_then_never_again(schedule, epochs, per_epoch, warmup)
     assert values[top:] == sorted(values[top:], reverse=True)
     assert max(values) == 2.0
     assert min(values) >= 0
+
+
+# --- tables of which a step reads a few rows
+
+
+class WithTable(nn.Module):
+    """A layer, and a table of five rows with sparse gradients."""
+
+    def __init__(self, *, sparse=True):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(2, 1)
+        self.table = nn.Embedding(5, 2, sparse=sparse)
+        self.sparse_rows = (SparseRows(self.table.weight),) if sparse else ()
+
+    def loss(self, rows):
+        return self.layer(self.table(torch.tensor(rows))).square().sum()
+
+
+def steps(model, batches, optimizer=None):
+    optimizer = optimizer or make_optimizer(
+        model, TrainingConfig(learning_rate=0.1, weight_decay=0.0)
+    )
+    for rows in batches:
+        optimizer.zero_grad()
+        model.loss(rows).backward()
+        optimizer.step()
+    return optimizer
+
+
+def test_rows_that_are_read_at_every_step_are_moved_as_by_adam():
+    sparse, dense = WithTable(), WithTable(sparse=False)
+    for model in (sparse, dense):
+        steps(model, [[1, 3, 1]] * 6)
+    # Not to the last digits: torch's two Adams add epsilon in different places.
+    torch.testing.assert_close(sparse.table.weight, dense.table.weight, atol=1e-4, rtol=0)
+    torch.testing.assert_close(sparse.layer.weight, dense.layer.weight, atol=1e-4, rtol=0)
+
+
+def test_a_row_that_is_not_read_stays_where_adam_would_move_it_on():
+    """What differs from Adam: it goes on moving a row by its momentum, and lets that fade."""
+    sparse, dense = WithTable(), WithTable(sparse=False)
+    optimizers = [steps(model, [[1, 3]]) for model in (sparse, dense)]
+    before = [model.table.weight.detach().clone() for model in (sparse, dense)]
+    moments = optimizers[0].state[sparse.table.weight]["exp_avg"].clone()
+    for model, optimizer in zip((sparse, dense), optimizers, strict=True):
+        steps(model, [[3]], optimizer)
+    assert torch.equal(sparse.table.weight[1], before[0][1])
+    assert not torch.equal(dense.table.weight[1], before[1][1])
+    assert torch.equal(optimizers[0].state[sparse.table.weight]["exp_avg"][1], moments[1])
+
+
+def test_joined_optimizers_go_on_from_a_state():
+    whole, stopped, resumed = WithTable(), WithTable(), WithTable()
+    batches = [[0, 1], [1, 4], [4, 4], [2, 0]]
+    steps(whole, batches)
+    state = steps(stopped, batches[:2]).state_dict()
+    resumed.load_state_dict(stopped.state_dict())
+    optimizer = steps(resumed, [])
+    optimizer.load_state_dict(state)
+    steps(resumed, batches[2:], optimizer)
+    assert torch.equal(resumed.table.weight, whole.table.weight)
+    assert torch.equal(resumed.layer.weight, whole.layer.weight)
+
+
+def test_sparse_gradients_are_clipped_with_the_others():
+    sparse, dense = WithTable(), WithTable(sparse=False)
+    for model in (sparse, dense):
+        model.loss([1, 1, 2]).backward()  # a row that comes twice
+    clip_gradients(list(sparse.parameters()), 0.01)
+    norm = nn.utils.clip_grad_norm_(dense.parameters(), 0.01)
+    assert norm > 0.01
+    torch.testing.assert_close(sparse.table.weight.grad.to_dense(), dense.table.weight.grad)
+    torch.testing.assert_close(sparse.layer.weight.grad, dense.layer.weight.grad)

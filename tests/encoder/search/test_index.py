@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multitudes.encoder.search.approximate import IndexConfig
-from multitudes.encoder.search.index import PrototypeIndex, exact_top_k
+from multitudes.encoder.search.index import PrototypeIndex, exact_top_k, exact_top_k_in_pieces
 from multitudes.errors import ConfigError, DataError, MissingExtraError, StoreError
 from multitudes.store import State
 from multitudes.types import Predictions
@@ -260,3 +260,15 @@ def test_scores_stay_float32_inside_autocast():
         scores, _ = exact_top_k(queries, vectors, 2)
     assert scores.dtype == torch.float32
     torch.testing.assert_close(scores, exact_top_k(queries, vectors, 2)[0])
+
+
+@pytest.mark.parametrize("labels_at_once", [1, 7, 25, 100])
+def test_labels_in_pieces_give_the_same_with_ties_to_the_smaller_id(labels_at_once):
+    vectors = np.random.default_rng(0).integers(-2, 3, (30, 2)).astype(np.float32)
+    queries = torch.from_numpy(vectors[:6])
+    found = exact_top_k_in_pieces(
+        queries, vectors, 8, device=torch.device("cpu"), labels_at_once=labels_at_once
+    )
+    expected = exact_top_k(queries, torch.from_numpy(vectors), 8)
+    torch.testing.assert_close(found[0], expected[0])
+    assert torch.equal(found[1], expected[1])
