@@ -45,7 +45,7 @@ class LabelMemory:
     labels_at_once : int
         Labels of a batch, at most.
     batches_ahead : int
-        Batches made ahead of the step, and those of an optimizer step.
+        Batches under way at most: made ahead, and not yet done with.
     device : torch.device
 
     Attributes

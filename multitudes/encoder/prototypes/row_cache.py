@@ -68,6 +68,7 @@ class RowCache:
             self._stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         n_rows = len(next(iter(host.values())))
         self._slot_of: npt.NDArray[np.int32] = np.full(n_rows, -1, np.int32)
+        self._error: BaseException | None = None  # that ended the writing
         self._clear()
 
     def _clear(self) -> None:
@@ -86,14 +87,15 @@ class RowCache:
             missing = slots < 0
             self._uses[slots[~missing]] += 1
             n_missing = int(missing.sum())
-            self._changed.wait_for(lambda: len(self._free) >= n_missing)
+            self._changed.wait_for(lambda: len(self._free) >= n_missing or self._error is not None)
+            self._check_writer()
             taken, self._free = self._free[:n_missing], self._free[n_missing:]
             self._slot_of[rows[missing]], self._row_of[taken] = taken, rows[missing]
             self._uses[taken], slots[missing] = 1, taken
         # A row without a slot has been written back: the table has its latest values.
         wanted = torch.from_numpy(rows[missing])
         with torch.cuda.stream(self._stream):
-            values = {name: self._sent(table[wanted]) for name, table in self.host.items()}
+            values = {name: self._sent(self._picked(t, wanted)) for name, t in self.host.items()}
             fresh = self._sent(torch.from_numpy(taken))
             arrived = None if self._stream is None else self._stream.record_event()
         return Loaded(slots, fresh, values, arrived)
@@ -114,6 +116,7 @@ class RowCache:
     def release(self, loaded: Loaded) -> None:
         """Let rows go whose step is over; what no other batch needs is written back meanwhile."""
         with self._changed:
+            self._check_writer()
             self._uses[loaded.slots] -= 1
             slots = loaded.slots[self._uses[loaded.slots] == 0]  # (k,)
             self._leaves[slots] += 1
@@ -121,12 +124,22 @@ class RowCache:
         values, arrived = self._fetched(slots)
         self._writer.submit(self._write, slots, rows, times, values, arrived)
 
+    def _check_writer(self) -> None:
+        if self._error is not None:
+            raise self._error
+
     def _write(
         self, slots: IntArray, rows: IntArray, times: IntArray, values: Any, arrived: Any
     ) -> None:
-        if arrived is not None:
-            arrived.synchronize()
-        self._put(rows, values)
+        try:
+            if arrived is not None:
+                arrived.synchronize()
+            self._put(rows, values)
+        except BaseException as error:  # noqa: BLE001 (handed to the thread that trains)
+            with self._changed:
+                self._error = error
+                self._changed.notify_all()
+            return
         with self._changed:
             # A batch may have asked for a row again: then it stays, and is written another time.
             left = (self._uses[slots] == 0) & (self._leaves[slots] == times)
@@ -141,6 +154,7 @@ class RowCache:
     def settle(self) -> None:
         """Bring the tables up to date; rows stay on the device."""
         self._writer.submit(lambda: None).result()
+        self._check_writer()
         slots = np.flatnonzero(self._is_filled)
         values, arrived = self._fetched(slots)
         if arrived is not None:
@@ -161,10 +175,17 @@ class RowCache:
 
     # ------------------------------------------------------------------ copies
 
+    def _picked(self, table: Tensor, rows: Tensor) -> Tensor:
+        """Rows (k,) of a table, in memory that a GPU reads while others work."""
+        shape, on_gpu = (len(rows), *table.shape[1:]), self._stream is not None
+        out = torch.empty(shape, dtype=table.dtype, pin_memory=on_gpu)
+        return torch.index_select(table, 0, rows, out=out)
+
     def _sent(self, values: Tensor) -> Tensor:
         if self._stream is None:
             return values
-        return values.pin_memory().to(self.device, non_blocking=True)
+        pinned = values if values.is_pinned() else values.pin_memory()
+        return pinned.to(self.device, non_blocking=True)
 
     @torch.no_grad()
     def _fetched(self, slots: IntArray) -> tuple[dict[str, Tensor], Any]:

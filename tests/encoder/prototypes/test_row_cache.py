@@ -84,3 +84,13 @@ def test_what_was_forgotten_is_read_again():
     slots = torch.from_numpy(again.slots)
     torch.testing.assert_close(rows.resident["vectors"][slots], rows.host["vectors"][1:3])
     assert rows.host["vectors"][1].any()
+
+
+def test_an_error_while_writing_back_is_raised_to_who_trains():
+    rows = cache(capacity=4)
+    first = rows.load(np.arange(4))
+    rows.insert(first)
+    rows.host["vectors"] = rows.host["vectors"][:, :2]  # no longer as wide
+    rows.release(first)
+    with pytest.raises(RuntimeError):
+        rows.load(np.arange(10, 14))  # waits for room that never comes
