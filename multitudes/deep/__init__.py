@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from multitudes.deep.training import Outlook as Outlook
     from multitudes.deep.training import Stateful as Stateful
     from multitudes.deep.training import TrainingConfig as TrainingConfig
+    from multitudes.deep.training import World as World
     from multitudes.deep.training import train as train
 
 prepare()
@@ -32,6 +33,7 @@ __all__ = [
     "Outlook",
     "Stateful",
     "TrainingConfig",
+    "World",
     "token_cache",
     "train",
 ]

@@ -45,6 +45,7 @@ SKIPPED = {
     "howto/scale-out": 1,
     "prime": 1,
     "server": 1,
+    "training": 2,
     "trees": 1,
     "tuning": 1,
 }
