@@ -46,7 +46,10 @@ class TailShape(NamedTuple):
 def behind_attention(
     states: Tensor, mixed: Tensor, weights: TailWeights, shape: TailShape
 ) -> Tensor:
-    """The layer's output (n_tokens, d) from its input and its attention, (n_tokens, d) each."""
+    """The layer's output (n_tokens, d) from its input and its attention, (n_tokens, d) each.
+
+    States may be in a wider type than the products, such as float32 beside bfloat16.
+    """
     change = F.linear(mixed, weights.out, weights.out_bias)
     states = states + _dropped(change, shape.out_dropout)  # (n_tokens, d)
     if shape.pre_norm:
@@ -61,7 +64,7 @@ def behind_attention(
 
 def _activated(states: Tensor, weights: TailWeights, shape: TailShape) -> Tensor:
     """The wide middle (n_tokens, feed_forward) of the feed-forward part."""
-    hidden = F.linear(states, weights.up, weights.up_bias)
+    hidden = F.linear(states.to(weights.up.dtype), weights.up, weights.up_bias)
     if not shape.gated:
         return F.gelu(hidden)
     hidden, gate = hidden.chunk(2, dim=1)

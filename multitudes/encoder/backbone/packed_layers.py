@@ -26,7 +26,7 @@ from multitudes.encoder.backbone.behind_attention import (
 
 
 class LayerWeights(NamedTuple):
-    """The parameters of one layer, in the type to compute in."""
+    """The parameters of one layer, in the types to compute in."""
 
     qkv: Tensor  # (3 d, d)
     qkv_bias: Tensor | None  # (3 d,)
@@ -63,7 +63,9 @@ def packed_forward(
 
     `compiled` is for training: outside of it there are too few batches to make up for the start.
     `checkpointing` computes each layer again for its gradients, rather than keep what it made.
-    Computes in the autocast type where autocast is on, else in the type of the weights.
+    Matrix products are computed in the autocast type where autocast is on, else in the type of the
+    weights. Sums and norms stay in the type of the weights, as in transformers, but for training
+    post-norm layers: there each sum is normalized at once, and half the width moves half the bytes.
     """
     parts = architecture_of(model)
     assert parts is not None, "supports_packed says which models"
@@ -71,13 +73,16 @@ def packed_forward(
     kind = _compute_type(model, parts, device)
     shape = _shape(model, parts, compiled=compiled)
     with torch.autocast(device.type, enabled=False):
-        states = embedded(model, parts, packed).to(kind)  # (n_tokens, d)
+        states = embedded(model, parts, packed)  # (n_tokens, d)
+        if model.training and not parts.pre_norm:
+            states = states.to(kind)
+        sums = states.dtype
         layers = model.get_submodule(parts.layers)
         seeds = torch.randint(2**31, (len(layers), 1), device=device)  # of attention's dropout
         around = _Surrounded(model, parts, packed)
 
         def through(states: Tensor, layer: Any, seed: Tensor) -> Tensor:
-            weights = layer_weights(layer, parts, kind)
+            weights = layer_weights(layer, parts, kind, sums)
             return packed_layer(states, weights, packed, around.of(layer), seed, shape)
 
         for layer, seed in zip(layers, seeds, strict=True):
@@ -86,7 +91,7 @@ def packed_forward(
             else:
                 states = through(states, layer, seed)
         if parts.final_norm:
-            states = _normalized(states, model.get_submodule(parts.final_norm), kind)
+            states = _normalized(states, model.get_submodule(parts.final_norm))
     return states
 
 
@@ -127,12 +132,13 @@ def embedded(model: Any, parts: Architecture, packed: PackedTokens) -> Tensor:
         states = states + places(packed.positions + first)
     if parts.kinds:
         states = states + model.get_submodule(parts.kinds).weight[0]
-    states = _normalized(states, model.get_submodule(parts.embedding_norm), states.dtype)
+    states = _normalized(states, model.get_submodule(parts.embedding_norm))
     share = _share(model, parts.embedding_dropout)
     return F.dropout(states, share, training=share > 0)
 
 
-def _normalized(states: Tensor, norm: Any, kind: torch.dtype) -> Tensor:
+def _normalized(states: Tensor, norm: Any) -> Tensor:
+    kind = states.dtype
     return F.layer_norm(
         states, norm.normalized_shape, norm.weight.to(kind), _cast(norm.bias, kind), norm.eps
     )
@@ -167,8 +173,10 @@ class _Surrounded:
         )
 
 
-def layer_weights(layer: Any, parts: Architecture, kind: torch.dtype) -> LayerWeights:
-    """The parameters of a layer of transformers, in the type to compute in."""
+def layer_weights(
+    layer: Any, parts: Architecture, kind: torch.dtype, sums: torch.dtype
+) -> LayerWeights:
+    """The parameters of a layer of transformers: of products in one type, of norms in another."""
 
     def linear(name: str) -> tuple[Tensor, Tensor | None]:
         module = layer.get_submodule(name)
@@ -178,7 +186,7 @@ def layer_weights(layer: Any, parts: Architecture, kind: torch.dtype) -> LayerWe
         module = layer.get_submodule(name) if name else None
         if module is None or isinstance(module, torch.nn.Identity):
             return None, None
-        return module.weight.to(kind), _cast(module.bias, kind)
+        return module.weight.to(sums), _cast(module.bias, sums)
 
     tail = (*linear(parts.out), *norm(parts.norm), *linear(parts.up), *linear(parts.down))
     first, first_bias = norm(parts.first_norm)
@@ -209,7 +217,7 @@ def packed_layer(
     read = states
     if weights.first_norm is not None:
         read = F.layer_norm(states, (size,), *weights.first_norm, shape.tail.epsilon)
-    qkv = F.linear(read, weights.qkv, weights.qkv_bias)  # (n_tokens, 3 d)
+    qkv = F.linear(read.to(weights.qkv.dtype), weights.qkv, weights.qkv_bias)  # (n_tokens, 3 d)
     qkv = qkv.view(-1, 3, shape.n_heads, size // shape.n_heads)
     if around.angles is not None:
         qkv = turned(qkv, *around.angles)

@@ -50,13 +50,12 @@ def test_same_embeddings_in_bf16(family):
     with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
         ours = packed_forward(model, packed)
         theirs = padded_states(model, packed)
-    assert ours.dtype == torch.bfloat16
     found, expected = (pooled(states, packed, "mean") for states in (ours, theirs))
-    assert (found * expected).sum(1).min() > 1 - 1e-3
-    # Both are rounded: neither is further from what float32 gives than the other allows.
+    assert (found * expected).sum(1).min() > 1 - 1e-4
+    # Both are rounded: ours is about as near to what float32 gives.
     with torch.no_grad():
         exact = pooled(padded_states(model, packed), packed, "mean")
-    assert (found - exact).norm(dim=1).max() < 2 * (expected - exact).norm(dim=1).max() + 1e-3
+    assert (found - exact).norm(dim=1).max() < 1.5 * (expected - exact).norm(dim=1).max()
 
 
 @every_family
