@@ -23,6 +23,7 @@ from multitudes.encoder.backbone.behind_attention import (
     behind_attention,
     compiled_behind_attention,
 )
+from multitudes.encoder.backbone.lora import weight_with_adapters
 
 
 class LayerWeights(NamedTuple):
@@ -180,7 +181,7 @@ def layer_weights(
 
     def linear(name: str) -> tuple[Tensor, Tensor | None]:
         module = layer.get_submodule(name)
-        return module.weight.to(kind), _cast(module.bias, kind)
+        return weight_with_adapters(module).to(kind), _cast(module.bias, kind)
 
     def norm(name: str) -> tuple[Tensor | None, Tensor | None]:
         module = layer.get_submodule(name) if name else None
