@@ -156,5 +156,5 @@ def _digest(arrays: dict[str, Any]) -> npt.NDArray[np.uint8]:
     """16 bytes that change with any of the contents, so that damage is seen."""
     digest = xxhash.xxh3_128()
     for name in ("ids", "offsets", "counts"):
-        digest.update(np.ascontiguousarray(arrays[name]).view(np.uint8))
+        digest.update(np.ascontiguousarray(arrays[name]).data)
     return np.frombuffer(digest.digest(), np.uint8)

@@ -18,6 +18,7 @@ from multitudes.errors import ConfigError, require
 
 OPSET, IR_VERSION = 17, 9
 CONTRIB = "com.microsoft"  # operators of onnxruntime beside the standard ones
+GELU_LEAST = 0.17  # below zero
 LEVELS = 127  # of an 8-bit number, to either side of zero
 IDS, MASK, POSITIONS, BIAS, STATES = "ids", "mask", "positions", "bias", "states"
 
@@ -116,16 +117,23 @@ class _Builder:
 
     def _layers(self, states: str) -> str:
         parts = self.parts
+        sizes = _sizes(self.model.get_submodule(parts.embedding_norm))
         for layer in self.model.get_submodule(parts.layers):
             linear = [layer.get_submodule(name) for name in parts.qkv]
             weight = np.concatenate([_array(one.weight) for one in linear])
             bias = np.concatenate([_array(one.bias) for one in linear])
-            mixed = self._attention(self.product(states, weight), bias)
-            states = self._joined(layer, parts.out, parts.norm, mixed, states)
-            up = layer.get_submodule(parts.up)
-            wide = self.product(states, _array(up.weight))
+            mixed = self._attention(self.product(self.evened(states, weight, sizes)), bias)
+            out = layer.get_submodule(parts.out)
+            change = self.product((mixed, _array(out.weight)))
+            norm = layer.get_submodule(parts.norm)
+            states = self._joined(change, _array(out.bias), states, norm)
+            up, down = layer.get_submodule(parts.up), layer.get_submodule(parts.down)
+            wide = self.product(self.evened(states, _array(up.weight), _sizes(norm)))
             wide = self.node("BiasGelu", [wide, self.constant(_array(up.bias))], domain=CONTRIB)
-            states = self._joined(layer, parts.down, parts.last_norm, wide, states)
+            norm = layer.get_submodule(parts.last_norm)
+            change, missing = self.product_of_positive(wide, _array(down.weight))
+            states = self._joined(change, _array(down.bias) + missing, states, norm)
+            sizes = _sizes(norm)
         return states
 
     def _attention(self, qkv: str, bias: npt.NDArray[Any]) -> str:
@@ -136,26 +144,70 @@ class _Builder:
         given = [*names, self.constant(bias), MASK, *biases]
         return self.node("MultiHeadAttention", given, domain=CONTRIB, num_heads=self.n_heads)
 
-    def _joined(self, layer: Any, linear: str, norm: str, inputs: str, states: str) -> str:
-        """``norm(states + linear(inputs))``, (n, length, d)."""
-        product, normed = layer.get_submodule(linear), layer.get_submodule(norm)
-        change = self.product(inputs, _array(product.weight))
-        rest = [_array(part) for part in (normed.weight, normed.bias, product.bias)]
-        given = [change, states, *(self.constant(part) for part in rest)]
-        return self.node("SkipLayerNormalization", given, domain=CONTRIB, epsilon=normed.eps)
+    def _joined(self, change: str, bias: npt.NDArray[Any], states: str, norm: Any) -> str:
+        """``norm(states + change + bias)``, (n, length, d)."""
+        rest = [self.constant(part) for part in (_array(norm.weight), _array(norm.bias), bias)]
+        given = [change, states, *rest]
+        return self.node("SkipLayerNormalization", given, domain=CONTRIB, epsilon=norm.eps)
 
-    def product(self, inputs: str, weight: npt.NDArray[Any]) -> str:
+    def evened(
+        self, states: str, weight: npt.NDArray[Any], sizes: npt.NDArray[Any]
+    ) -> tuple[str, npt.NDArray[Any]]:
+        """States and a weight (n_out, d) whose product is the same, with no channel far out.
+
+        A norm makes a few channels ten times as large as the others, which would then be rounded
+        to a few steps. Half of the difference (in logarithms) is moved to the weight.
+        """
+        share = np.sqrt(sizes / np.maximum(np.abs(weight).max(axis=0), 1e-6))
+        share = (share / share.mean()).astype(np.float32)
+        return self.node("Mul", [states, self.constant(1 / share)]), weight * share
+
+    def product(self, factors: tuple[str, npt.NDArray[Any]]) -> str:
         """Inputs (n, length, n_in) times a weight (n_out, n_in), without its bias."""
+        inputs, weight = factors
         columns, scale = quantized(weight.T)
         largest = self.node("ReduceMax", [self.node("Abs", [inputs])], axes=[-1], keepdims=1)
+        return self._rounded_product(inputs, largest, columns, scale, step=1 / LEVELS, zero=128)
+
+    def product_of_positive(
+        self, inputs: str, weight: npt.NDArray[Any]
+    ) -> tuple[str, npt.NDArray[np.float32]]:
+        """The same for inputs that are no less than GELU's least value, by twice as fine steps.
+
+        What is returned lacks an array (n_out,), which comes with it.
+        """
+        columns, scale = quantized(weight.T)
+        inputs = self.node("Add", [inputs, self.constant(np.array(GELU_LEAST, np.float32))])
+        largest = self.node("ReduceMax", [inputs], axes=[-1], keepdims=1)
+        found = self._rounded_product(inputs, largest, columns, scale, step=1 / 255, zero=0)
+        missing = -GELU_LEAST * columns.astype(np.float32).sum(axis=0) * scale
+        return found, missing.astype(np.float32)
+
+    def _rounded_product(
+        self,
+        inputs: str,
+        largest: str,
+        columns: npt.NDArray[np.int8],
+        scale: npt.NDArray[np.float32],
+        *,
+        step: float,
+        zero: int,
+    ) -> str:
         # Each token's largest number becomes 1; nothing is so small that it must not be divided.
-        largest = self.node("Max", [largest, self.constant(np.float32(1e-9))])
-        step, zero = self.constant(np.float32(1 / LEVELS)), self.constant(np.uint8(128))
+        largest = self.node("Max", [largest, self.constant(np.array(1e-9, np.float32))])
         scaled = self.node("Div", [inputs, largest])
-        rounded = self.node("QuantizeLinear", [scaled, step, zero])
-        given = [rounded, self.constant(columns), step, self.constant(scale), zero]
+        by = self.constant(np.array(step, np.float32))
+        middle = self.constant(np.array(zero, np.uint8))
+        rounded = self.node("QuantizeLinear", [scaled, by, middle])
+        given = [rounded, self.constant(columns), by, self.constant(scale), middle]
         found = self.node("MatMulIntegerToFloat", given, domain=CONTRIB)
         return self.node("Mul", [found, largest])
+
+
+def _sizes(norm: Any) -> npt.NDArray[np.float32]:
+    """About how large the channels (d,) get that a norm gives."""
+    sizes = 3 * np.abs(_array(norm.weight)) + np.abs(_array(norm.bias))
+    return np.asarray(np.maximum(sizes, 1e-3), np.float32)
 
 
 def _weight(model: Any, name: str) -> npt.NDArray[Any]:
