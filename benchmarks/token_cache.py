@@ -59,7 +59,9 @@ def main() -> None:
     texts = list(read_dataset(given.data).texts or [])
     found = [measured(texts[:size]) for size in given.sizes]
     show("seconds", list(found[0]), [[f"{value:.3g}" for value in one.values()] for one in found])
-    finish("token_cache", {"data": given.data.parent.name, "sizes": found}, store=not given.no_store)
+    finish(
+        "token_cache", {"data": given.data.parent.name, "sizes": found}, store=not given.no_store
+    )
 
 
 if __name__ == "__main__":

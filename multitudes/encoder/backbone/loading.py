@@ -87,6 +87,11 @@ def _from_scratch(
             "the 'scratch' encoder learns its tokenizer from your texts, but there are none: "
             "pass texts, or choose a pretrained encoder such as 'minilm'"
         )
+    if config.lora_rank:
+        raise ConfigError(
+            f"lora_rank must be 0 for the 'scratch' encoder, got {config.lora_rank}: it has no "
+            "weights yet that are worth keeping"
+        )
     tokenizer = scratch_tokenizer(texts, vocabulary_size=config.scratch_vocabulary)
     model = scratch_model(config, vocabulary_size=len(tokenizer), random_state=random_state)
     pooling = "mean" if config.pooling == "auto" else config.pooling

@@ -10,10 +10,11 @@ pytest.importorskip("transformers")
 import torch
 
 from multitudes.deep.texts.tokens import pack
+from multitudes.encoder.backbone.loading import load_backbone
 from multitudes.encoder.backbone.lora import add_adapters, has_adapters, merge_adapters
-from multitudes.encoder.backbone.model import Backbone
+from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.encoder.backbone.packed_layers import packed_forward
-from multitudes.errors import MissingExtraError
+from multitudes.errors import ConfigError, MissingExtraError
 from tests.encoder.backbone.small_encoders import FAMILIES, NO_DROPOUT, small_encoder, texts_of
 from tests.encoder.backbone.test_packed_layers import padded_states
 
@@ -111,6 +112,34 @@ def test_a_saved_backbone_has_the_weights_merged(tiny_backbone, texts, tmp_path)
     pooler = {id(weight) for weight in tiny_backbone.model.pooler.parameters()}
     for weight in tiny_backbone.parameters():
         assert weight.requires_grad == (id(weight) not in pooler)
+
+
+@pytest.mark.usefixtures("_peft")
+def test_a_model_is_trained_through_adapters_and_ends_without(tiny_backbone, tmp_path):
+    import scipy.sparse as sp
+
+    from multitudes.encoder.prime import Prime
+
+    tiny_backbone.write_folder(tmp_path)
+    before = {n: w.clone() for n, w in tiny_backbone.model.named_parameters()}
+    model = Prime().set_params(
+        backbone__name=str(tmp_path), backbone__lora_rank=2, backbone__max_length=8,
+        backbone__label_max_length=8, training__epochs=1, training__device="cpu",
+    )  # fmt: skip
+    model.fit(
+        ["red box", "blue car", "old house"], sp.eye_array(3).tocsr(), label_texts=list("abc")
+    )
+    after = dict(model.network_.backbone.model.named_parameters())
+    assert set(after) == set(before)
+    moved = {name for name, weight in after.items() if not torch.equal(weight, before[name])}
+    assert moved
+    assert all("layer" in name and "LayerNorm" not in name for name in moved)
+    assert model.predict(["red box"], top_k=2).labels.shape == (1, 2)
+
+
+def test_an_encoder_from_scratch_is_refused():
+    with pytest.raises(ConfigError, match="lora_rank must be 0 for the 'scratch' encoder"):
+        load_backbone(BackboneConfig(name="scratch", lora_rank=2), texts=["a text"])
 
 
 def test_without_peft_the_message_installs_it(monkeypatch):
