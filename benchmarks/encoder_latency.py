@@ -77,6 +77,7 @@ def ways(n_labels: int) -> dict[str, Way]:
     """Ours in both precisions, Prime's prediction, and the library the encoder comes from."""
     from sentence_transformers import SentenceTransformer
 
+    from multitudes.encoder.backbone.embedding import PredictionEncoder
     from multitudes.encoder.backbone.loading import load_backbone, minilm_folder
     from multitudes.encoder.backbone.model import BackboneConfig
 
@@ -85,8 +86,10 @@ def ways(n_labels: int) -> dict[str, Way]:
     theirs = SentenceTransformer(str(minilm_folder()), device="cpu", local_files_only=True)
     theirs.max_seq_length = 32
     prime = prime_of(n_labels)
+    int8 = PredictionEncoder(backbone, "int8")
     return {
         "Prime": Way(lambda texts: prime.predict(texts, top_k=5)),
+        "int8": Way(lambda texts: int8(backbone.tokenize(texts).rows)),
         "bf16": Way(lambda texts: fast.encode(texts, batch_size=64)),
         "float32": Way(lambda texts: exact.encode(texts, batch_size=64)),
         "sentence-transformers": Way(lambda texts: theirs.encode(texts, batch_size=64)),
@@ -133,13 +136,27 @@ def main() -> None:
         for way in contestants.values():
             way.run(texts)
     found = {n: way.result(len(texts), options.threads) for n, way in contestants.items()}
-    nearness = (contestants["bf16"].encode(texts) * contestants["float32"].encode(texts)).sum(1)
+    exact = contestants["float32"].encode(texts)
+    nearness = {
+        f"{name}_cosine_min": float((contestants[name].encode(texts) * exact).sum(1).min())
+        for name in ("bf16", "int8")
+    }
+    ratios = {
+        f"int8_over_{name}": statistics.median(
+            theirs / ours
+            for ours, theirs in zip(
+                contestants["int8"].batch_seconds, contestants[name].batch_seconds, strict=True
+            )
+        )
+        for name in ("bf16", "float32")
+    }
     show(
         f"MiniLM-L6 on {options.threads} threads, texts of 32 tokens, best of {options.rounds}",
         ["way", "texts/s", "median", "by CPU time", "single p50 ms", "median", "CPU ms"],
         [[name, *(f"{value:.1f}" for value in row.values())] for name, row in found.items()],
     )
-    results = {**found, "bf16_cosine_min": float(nearness.min()), **vars(options)}
+    print(nearness, ratios)
+    results = {**found, **nearness, **ratios, **vars(options)}
     finish("encoder_latency", results, store=not options.no_store)
 
 

@@ -93,8 +93,9 @@ Precision = Annotated[
     str | None,
     typer.Option(
         "--precision",
-        metavar="auto|float32|bf16",
-        help="Number format of text encoders; by default that of the model's settings.",
+        metavar="auto|float32|bf16|int8",
+        help="Number format of text encoders; by default that of the model's settings. int8 is "
+        "for CPUs, with the extra onnx.",
     ),
 ]
 Verify = Annotated[

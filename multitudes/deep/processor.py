@@ -34,7 +34,7 @@ SETTING = "MULTITUDES_BF16"
 SETTINGS = ("auto", "on", "off")
 ISA = "ONEDNN_MAX_CPU_ISA"
 WITHOUT_AMX = "AVX512_CORE_BF16"
-PRECISIONS = ("auto", "float32", "bf16")
+PRECISIONS = ("auto", "float32", "bf16", "int8")
 SECONDS = 60  # for one trial: importing torch from a cold disk takes longer than its products
 
 # What the outcome of a trial depends on, beside the machine and torch.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.deep.devices import Precision, choose_device
 from multitudes.deep.processor import checked_precision
-from multitudes.encoder.backbone.embedding import embed
+from multitudes.encoder.backbone.embedding import PredictionEncoder, embed
 from multitudes.encoder.backbone.loading import check_lengths, load_backbone
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.errors import ConfigError, NotFittedError, StoreError
@@ -47,7 +47,8 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_features_ : int
     """
 
-    _precision: Precision | None = None  # set by `to`
+    _precision: Precision | Literal["int8"] | None = None  # set by `to`
+    _int8: PredictionEncoder | None = None
 
     def __init__(
         self,
@@ -78,6 +79,10 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not len(texts):
             return sp.csr_array(np.empty((0, self.n_features_), np.float32))
         rows = self.backbone_.tokenize(list(texts)).rows
+        if self._precision == "int8":
+            if self._int8 is None:
+                self._int8 = PredictionEncoder(self.backbone_, "int8")
+            return sp.csr_array(self._int8(rows, "Embedding texts"))
         return sp.csr_array(
             embed(self.backbone_, rows, "Embedding texts", precision=self._precision)
         )
@@ -89,17 +94,19 @@ class EncoderFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [f"encoder:{i}" for i in range(self.n_features_)]
 
     def to(self, device: str | None = None, *, precision: str | None = None) -> Self:
-        """Encode on a device, e.g. "cuda", or in a number format: "float32" or "bf16".
+        """Encode on a device, e.g. "cuda", or in a number format: "float32", "bf16" or "int8".
 
         Loaded features start on the CPU. "auto" is float32 there and bf16 on a GPU, as in training.
         What is not given stays as it is.
         """
         self._check_fitted()
         if precision is not None:
-            formats: dict[str, Precision | None] = {"float32": "float32", "bf16": "bf16"}
-            self._precision = formats.get(checked_precision(precision))
+            formats: dict[str, Any] = {"auto": None}
+            self._precision = formats.get(checked_precision(precision), precision)
+            self._int8 = None
         if device is not None:
             self.backbone_.to(choose_device(device))
+            self._int8 = None
         return self
 
     def to_state(self) -> State:

@@ -90,7 +90,7 @@ class Prime(Estimator):
         How these are trained.
     keep_instances : bool
         Keep the training instances' embeddings with the model, two bytes a number, for `explain`.
-    precision : "auto", "float32" or "bf16"
+    precision : "auto", "float32", "bf16" or "int8"
         Number format of prediction; auto is bf16 if the processor has it, twice as fast. `to` sets
         another one for this object, without changing what is saved.
     random_state : int
@@ -230,7 +230,7 @@ class Prime(Estimator):
     ) -> TrainingTexts:
         instances = backbone.tokenize(X)
         warn_of_cut_texts(backbone, X, instances.n_cut)
-        labels = backbone.tokenize(label_texts, max_length=backbone.label_max_length)
+        labels = backbone.tokenize_labels(label_texts)
         self.n_left_out_ = int(np.count_nonzero(np.diff(Y.indptr) == 0))
         self.n_empty_, self.n_labels_without_text_ = instances.n_empty, labels.n_empty
         self.n_cut_ = instances.n_cut + labels.n_cut
@@ -246,6 +246,7 @@ class Prime(Estimator):
         self, network: PrimeNetwork, texts: TrainingTexts, update: UpdateConfig | None = None
     ) -> None:
         """Set the label vectors and their index, from a network that was trained, or updated."""
+        network.backbone.merge_adapters()
         embeddings = np.zeros((0, network.backbone.dim), np.float32)
         if self.classifier or self.keep_instances:
             embeddings = embed(network.backbone, texts.instances, "embedding instances")
@@ -390,7 +391,7 @@ class Prime(Estimator):
         )
         if not len(label_texts):
             return self
-        rows = backbone.tokenize(label_texts, max_length=backbone.label_max_length).rows
+        rows = backbone.tokenize_labels(label_texts).rows
         self.index_.add(NewLabels(rows, centroids).prototypes(self.network_))
         self.label_rows_ = joined(self.label_rows_, rows)
         self.added_centroids_ = np.concatenate([self.added_centroids_, centroids])

@@ -326,9 +326,10 @@ class OTSeq2Set(Estimator):
         The number format is always float32: `precision` may be "auto" or "float32".
         """
         self.check_fitted()
-        if precision is not None and checked_precision(precision) == "bf16":
+        if precision is not None and checked_precision(precision) in ("bf16", "int8"):
             raise ConfigError(
-                "OTSeq2Set predicts in float32 alone, got precision 'bf16': leave the precision out"
+                f"OTSeq2Set predicts in float32 alone, got precision {precision!r}: "
+                "leave the precision out"
             )
         if device is not None:
             self.network_.to(choose_device(device))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from multitudes.errors import ConfigError, require
 
@@ -18,6 +18,9 @@ _MADE_ONE_BY_ONE = ("layer", "block", "expert")  # in names of settings that cou
 SPARE_WEIGHTS = 1_000_000  # that a model may have beside those in its files: a pooling of its own
 
 # Which pooling an old folder switches on, and what newer folders call it.
+PROMPTS = "config_sentence_transformers.json"
+QUERY_PROMPTS = ("query",)  # names of prompts, the first that is there is taken
+LABEL_PROMPTS = ("document", "passage", "corpus")
 _LONGEST_NAME = 255  # bytes of a file's name that systems take
 _POOLING_FLAGS = {
     "pooling_mode_mean_tokens": "mean",
@@ -29,8 +32,16 @@ _POOLING_FLAGS = {
 }
 
 
-def read_encoder(folder: Path) -> tuple[Any, Any, str | None]:
-    """The model in float32, its tokenizer, and the pooling that the folder asks for, if any.
+class Wishes(NamedTuple):
+    """What a sentence-transformers folder asks for beside its transformer."""
+
+    pooling: str | None = None
+    query_prompt: str = ""  # before the text of an instance
+    label_prompt: str = ""  # before the text of a label
+
+
+def read_encoder(folder: Path) -> tuple[Any, Any, Wishes]:
+    """The model in float32, its tokenizer, and the pooling and prompts that the folder asks for.
 
     Raises
     ------
@@ -57,7 +68,24 @@ def read_encoder(folder: Path) -> tuple[Any, Any, str | None]:
             f"transformers cannot read the encoder in {folder}: {_first_line(error)}"
         ) from error
     _check(model, tokenizer, folder)
-    return model, tokenizer, pooling
+    return model, tokenizer, Wishes(pooling, *_prompts(folder))
+
+
+def _prompts(folder: Path) -> tuple[str, str]:
+    """The prompts of instances and labels that a sentence-transformers folder names."""
+    path = folder / PROMPTS
+    config = _json(path) if path.is_file() else {}
+    prompts = (config.get("prompts") or {}) if isinstance(config, dict) else {}
+    if not isinstance(prompts, dict) or not all(
+        isinstance(text, str | None) for text in prompts.values()
+    ):
+        raise ConfigError(f"{path}: prompts must be texts by name, got {str(prompts)[:200]}")
+    usual = prompts.get(config.get("default_prompt_name") or "") or ""
+
+    def first_of(names: tuple[str, ...]) -> str:
+        return next((prompts[name] for name in names if prompts.get(name)), usual)
+
+    return first_of(QUERY_PROMPTS), first_of(LABEL_PROMPTS)
 
 
 def _layout(folder: Path) -> tuple[Path, str | None]:
@@ -107,6 +135,11 @@ def _pooling(path: Path) -> str:
     config = _json(path)
     flags = [mode for flag, mode in _POOLING_FLAGS.items() if config.get(flag)]
     modes = config.get("pooling_mode") or flags
+    if config.get("include_prompt") is False:
+        raise ConfigError(
+            f"{path} leaves the tokens of the prompt out of the pooling, which is not offered: "
+            "choose another encoder, or give the folder of the transformer alone"
+        )
     return modes if isinstance(modes, str) else "+".join(modes)
 
 
@@ -202,7 +235,7 @@ def _check(model: Any, tokenizer: Any, folder: Path) -> None:
 
 
 def write_encoder(
-    model: Any, tokenizer: Any, folder: Path, *, max_length: int, pooling: str
+    model: Any, tokenizer: Any, folder: Path, *, max_length: int, wishes: Wishes
 ) -> None:
     """Fill an empty folder so that ``SentenceTransformer(folder)`` gives the same embeddings."""
     with quiet():
@@ -217,11 +250,17 @@ def write_encoder(
     _write_json(folder / "sentence_bert_config.json", limits)
     flags = {
         "word_embedding_dimension": int(model.config.hidden_size),
-        "pooling_mode_cls_token": pooling == "cls",
-        "pooling_mode_mean_tokens": pooling != "cls",
+        "pooling_mode_cls_token": wishes.pooling == "cls",
+        "pooling_mode_mean_tokens": wishes.pooling not in ("cls", "lasttoken"),
+        "pooling_mode_lasttoken": wishes.pooling == "lasttoken",
     }
     (folder / _MODULES["Pooling"]).mkdir()
     _write_json(folder / _MODULES["Pooling"] / "config.json", flags)
+    if wishes.query_prompt or wishes.label_prompt:
+        prompts = {QUERY_PROMPTS[0]: wishes.query_prompt, LABEL_PROMPTS[0]: wishes.label_prompt}
+        # By default a text is read as an instance, as we do.
+        usual = {"prompts": prompts, "default_prompt_name": QUERY_PROMPTS[0]}
+        _write_json(folder / PROMPTS, usual)
 
 
 def _write_tokenizer(tokenizer: Any, folder: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from multitudes.encoder.backbone.folders import read_encoder
+from multitudes.encoder.backbone.lora import add_adapters
 from multitudes.encoder.backbone.model import AUTO, Backbone, BackboneConfig
 from multitudes.errors import ConfigError, DataError, MissingExtraError, require
 from multitudes.progress import say, tell
@@ -20,7 +21,7 @@ ENCODERS = {
     "multilingual": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
 }
 """Short names of encoders; the first also comes in a Python package, with the extra `deep`."""
-POOLINGS = ("mean", "cls")
+POOLINGS = ("mean", "cls", "lasttoken")
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 _NOT_FILES = ["onnx/*", "openvino/*"]
 
@@ -52,9 +53,15 @@ def load_backbone(
     require("transformers", extra="deep")
     if config.name == "scratch":
         return _announced(_from_scratch(config, texts, random_state))
-    model, tokenizer, pooling = read_encoder(encoder_folder(config.name))
-    config = dataclasses.replace(config, pooling=_chosen_pooling(config, pooling))
+    model, tokenizer, wishes = read_encoder(encoder_folder(config.name))
+    prompts = {
+        name: getattr(wishes, name) if getattr(config, name) == AUTO else getattr(config, name)
+        for name in ("query_prompt", "label_prompt")
+    }
+    config = dataclasses.replace(config, pooling=_chosen_pooling(config, wishes.pooling), **prompts)
     check_lengths(config, model, tokenizer)
+    if config.lora_rank:
+        add_adapters(model, rank=config.lora_rank, alpha=config.lora_alpha)
     return _announced(Backbone(model, tokenizer, config))
 
 
@@ -62,9 +69,13 @@ def _announced(backbone: Backbone) -> Backbone:
     """Say which encoder it is."""
     name = backbone.config.name
     full_name = f" ({ENCODERS[name].partition('/')[2]})" if name in ENCODERS else ""
-    n_weights = sum(weights.numel() for weights in backbone.parameters())
+    n_weights, n_trained = (
+        sum(weights.numel() for weights in backbone.parameters() if weights.requires_grad or whole)
+        for whole in (True, False)
+    )
     size = f"{n_weights / 1e6:.1f} million" if n_weights >= 1e6 else f"{n_weights:,}"
-    say(f"encoder: {name}{full_name}, {size} weights")
+    trained = f", {n_trained:,} of them trained (LoRA)" if backbone.config.lora_rank else ""
+    say(f"encoder: {name}{full_name}, {size} weights{trained}")
     return backbone
 
 
@@ -75,6 +86,11 @@ def _from_scratch(
         raise DataError(
             "the 'scratch' encoder learns its tokenizer from your texts, but there are none: "
             "pass texts, or choose a pretrained encoder such as 'minilm'"
+        )
+    if config.lora_rank:
+        raise ConfigError(
+            f"lora_rank must be 0 for the 'scratch' encoder, got {config.lora_rank}: it has no "
+            "weights yet that are worth keeping"
         )
     tokenizer = scratch_tokenizer(texts, vocabulary_size=config.scratch_vocabulary)
     model = scratch_model(config, vocabulary_size=len(tokenizer), random_state=random_state)

@@ -18,12 +18,16 @@ from multitudes.deep.devices import Precision, computing_in
 from multitudes.deep.memory import explain_out_of_memory
 from multitudes.deep.processor import require_bf16
 from multitudes.deep.texts.inputs import Texts
-from multitudes.deep.texts.tokenizing import Tokenized, has_words, tokenize
+from multitudes.deep.texts.token_cache import kept_tokens
+from multitudes.deep.texts.tokenizing import Tokenized, has_words
 from multitudes.deep.texts.tokens import PackedTokens, TokenRows, pack
-from multitudes.encoder.backbone.folders import read_encoder, write_encoder
-from multitudes.encoder.backbone.packed_bert import packed_bert_forward, supports_packed
+from multitudes.encoder.backbone.architectures import ARCHITECTURES
+from multitudes.encoder.backbone.folders import Wishes, read_encoder, write_encoder
+from multitudes.encoder.backbone.lora import has_adapters, merge_adapters, merged_copy
+from multitudes.encoder.backbone.packed_layers import packed_forward, supports_packed
 from multitudes.errors import ConfigError, StoreError
-from multitudes.progress import track
+from multitudes.features.text_buffer import as_texts
+from multitudes.progress import tell, track
 from multitudes.store import checks
 from multitudes.store.foreign import on_disk
 from multitudes.store.state import State
@@ -59,14 +63,23 @@ class BackboneConfig(Config):
     label_max_length: int | Literal["auto"] = setting(
         "auto", "Tokens kept of a label's text; auto: as for instances.", at_least=3
     )
-    pooling: Literal["auto", "mean", "cls"] = setting(
+    pooling: Literal["auto", "mean", "cls", "lasttoken"] = setting(
         "auto",
-        "How tokens become one embedding: their mean, the first one, or what the encoder's own "
-        "folder says (if nothing, the mean).",
+        "How tokens become one embedding: their mean, the first one, the last one, or what the "
+        "encoder's own folder says (if nothing, the mean).",
+    )
+    query_prompt: str = setting(
+        "auto",
+        'What is put before the text of an instance, such as "query: "; auto: what the encoder\'s '
+        "own folder says (if nothing, nothing).",
+    )
+    label_prompt: str = setting(
+        "auto", "What is put before the text of a label; auto: what the encoder's own folder says."
     )
     attention: Literal["auto", "packed", "padded"] = setting(
         "auto",
-        "Run texts packed, without padding (BERT on a GPU), or padded to one length; auto chooses.",
+        "Run texts packed, without padding, or padded to one length; auto packs on a GPU, for "
+        "BERT, DistilBERT, RoBERTa, MPNet and ModernBERT.",
     )
     gradient_checkpointing: bool = setting(
         False, "Keep less for the backward pass and compute it again: less memory, more time."
@@ -76,6 +89,13 @@ class BackboneConfig(Config):
         "Compile the encoder for training (torch.compile): a slow start, then fast. A loaded model "
         "is not compiled.",
     )
+    lora_rank: int = setting(
+        0,
+        "Train small matrices of this rank beside the encoder's own, which stay (LoRA, for large "
+        "encoders; needs the extra lora); 0: train all of it.",
+        at_least=0,
+    )
+    lora_alpha: float = setting(16.0, "Weight of the small matrices, times 1 / lora_rank.", above=0)
     scratch_layers: int = setting(2, "Layers of the scratch encoder.", at_least=1)
     scratch_dim: int = setting(
         128, "Embedding size of the scratch encoder, a multiple of 32.", at_least=32
@@ -110,27 +130,25 @@ class Backbone(nn.Module):
         self.tokenizer = tokenizer
         self.config = config
         self.dim = int(model.config.hidden_size)
+        self._said_padded = False
         self._check()
-        if getattr(model, "pooler", None) is not None:
-            # BERT's own pooling is not used, only kept, so that others can read what we save.
-            model.pooler.requires_grad_(False)
+        self._leave_pooler()
         if config.gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
         if config.compile:
             model.compile(dynamic=True)  # in place: names of parameters stay
 
+    def _leave_pooler(self) -> None:
+        """BERT's own pooling is not used, only kept, so that others can read what we save."""
+        if getattr(self.model, "pooler", None) is not None:
+            self.model.pooler.requires_grad_(False)
+
     def _check(self) -> None:
-        if self.config.attention != "packed":
-            return
-        if not supports_packed(self.model):
+        if self.config.attention == "packed" and not supports_packed(self.model):
+            known = ", ".join(sorted(name.removesuffix("Model") for name in ARCHITECTURES))
             raise ConfigError(
-                f"attention='packed' supports plain BERT only, got {type(self.model).__name__}: "
-                "use 'auto' or 'padded'"
-            )
-        if self.config.gradient_checkpointing:
-            raise ConfigError(
-                "gradient_checkpointing does not work with attention='packed': "
-                "use attention='padded', or a smaller batch"
+                f"attention='packed' supports {known} (with GELU), got "
+                f"{type(self.model).__name__}: use 'auto' or 'padded'"
             )
 
     @property
@@ -161,8 +179,16 @@ class Backbone(nn.Module):
         if self.config.attention != "auto":
             return self.config.attention == "packed"
         # On a CPU the transformers module is as fast on texts of one length, and starts faster.
-        on_gpu = self.device.type == "cuda"
-        return on_gpu and not self.config.gradient_checkpointing and supports_packed(self.model)
+        if self.device.type != "cuda":
+            return False
+        known = supports_packed(self.model)
+        if not known and not self._said_padded:
+            self._said_padded = True
+            tell(
+                f"{type(self.model).__name__} runs padded: packed texts, which are faster, are for "
+                + ", ".join(sorted(name.removesuffix("Model") for name in ARCHITECTURES))
+            )
+        return known
 
     def forward(self, tokens: PackedTokens) -> torch.Tensor:
         """Embeddings of a batch of texts.
@@ -173,7 +199,12 @@ class Backbone(nn.Module):
             L2-normalized.
         """
         if self.runs_packed():
-            states = packed_bert_forward(self.model, tokens, compiled=self.config.compile)
+            states = packed_forward(
+                self.model,
+                tokens,
+                compiled=self.config.compile,
+                checkpointing=self.config.gradient_checkpointing and self.training,
+            )
         else:
             states = self._padded_states(tokens)
         return pooled(states, tokens, self.config.pooling)  # states: (n_tokens, d)
@@ -185,11 +216,31 @@ class Backbone(nn.Module):
         texts = tokens.texts.clamp(max=len(tokens) - 1)  # (n_tokens,)
         return states[texts, tokens.positions]  # type: ignore[no-any-return]
 
+    @property
+    def wishes(self) -> Wishes:
+        """Pooling and prompts, as a sentence-transformers folder has them."""
+        query, label = (
+            "" if prompt == AUTO else prompt
+            for prompt in (self.config.query_prompt, self.config.label_prompt)
+        )
+        return Wishes(self.config.pooling, query, label)
+
+    def tokenize_labels(self, texts: Texts, *, max_length: int | None = None) -> Tokenized:
+        """Token ids of the texts of labels, behind their prompt."""
+        limit = self.label_max_length if max_length is None else max_length
+        return self._tokenized(texts, self.wishes.label_prompt, limit)
+
     def tokenize(self, texts: Texts, *, max_length: int | None = None) -> Tokenized:
-        """Token ids of texts, cut to `max_length` tokens (by default that of instances)."""
+        """Token ids of the texts of instances, behind their prompt, cut to `max_length` tokens."""
         limit = self.max_length if max_length is None else max_length
+        return self._tokenized(texts, self.wishes.query_prompt, limit)
+
+    def _tokenized(self, texts: Texts, prompt: str, limit: int) -> Tokenized:
         if not isinstance(texts, TokenRows):
-            return tokenize(texts, self.tokenizer, max_length=limit)
+            texts = as_texts(texts)
+            if prompt:
+                texts = [_behind(prompt, text) for text in texts]
+            return kept_tokens(texts, self.tokenizer, max_length=limit)
         n_cut = int((texts.lengths > limit).sum())
         n_empty = int((~has_words(texts, self.tokenizer)).sum())
         return Tokenized(texts.shortened(limit) if n_cut else texts, n_empty=n_empty, n_cut=n_cut)
@@ -269,13 +320,23 @@ class Backbone(nn.Module):
         Faster than `encode` with that precision, which casts the weights at each call. On a
         processor without bf16 it is slower than float32: see `fastest_precision`.
         """
-        model = copy.deepcopy(self.model).eval().requires_grad_(False)
+        model = copy.deepcopy(self.model).eval()
+        merge_adapters(model)
+        model.requires_grad_(False)
         if precision == "bf16":
             if self.device.type == "cpu":
                 require_bf16()
             model = model.to(torch.bfloat16)
         config = dataclasses.replace(self.config, compile=False)  # compiling pays in training
         return Backbone(model, self.tokenizer, config).eval()
+
+    def merge_adapters(self) -> None:
+        """Add what the adapters of LoRA learned to the weights, and take them away."""
+        if not has_adapters(self.model):
+            return
+        merge_adapters(self.model)
+        self.model.requires_grad_(True)
+        self._leave_pooler()
 
     def to_state(self) -> State:
         """Settings, and a sentence-transformers folder."""
@@ -284,11 +345,11 @@ class Backbone(nn.Module):
     def write_folder(self, folder: Path) -> None:
         """Fill an empty folder that ``SentenceTransformer(folder)`` reads as the same encoder."""
         write_encoder(
-            self.model,
+            merged_copy(self.model),
             self.tokenizer,
             folder,
             max_length=self.max_length,
-            pooling=self.config.pooling,
+            wishes=self.wishes,
         )
 
     @classmethod
@@ -316,6 +377,11 @@ class Backbone(nn.Module):
             raise StoreError("its encoder does not give finite vectors")
 
 
+def _behind(prompt: str, text: str) -> str:
+    """A text with its prompt; what is no text is left for the tokenizer to refuse."""
+    return prompt + text if isinstance(text, str) else text
+
+
 def _split(order: IntArray, size: int) -> list[IntArray]:
     return [order[start : start + size] for start in range(0, len(order), size)]
 
@@ -323,10 +389,13 @@ def _split(order: IntArray, size: int) -> list[IntArray]:
 def pooled(states: torch.Tensor, tokens: PackedTokens, how: str) -> torch.Tensor:
     """L2-normalized float32 embeddings (n_texts, d) of token states (n_tokens, d).
 
-    ``"mean"`` averages a text's tokens, special ones included; ``"cls"`` takes its first.
+    ``"mean"`` averages a text's tokens, special ones included; ``"cls"`` takes its first,
+    ``"lasttoken"`` its last.
     """
     if how == "cls":
         vectors = states[tokens.offsets[:-1].long()].float()  # (n_texts, d)
+    elif how == "lasttoken":
+        vectors = states[tokens.offsets[1:].long() - 1].float()
     else:
         vectors = means_of_tokens(states, tokens)
     return F.normalize(vectors, dim=1)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from multitudes.deep.texts import token_cache as module
-from multitudes.deep.texts.token_cache import fingerprint, token_cache
+from multitudes.deep.texts.token_cache import fingerprint, kept_tokens, token_cache
 from multitudes.deep.texts.tokenizing import tokenize
 from multitudes.encoder.backbone.loading import scratch_tokenizer
 from multitudes.errors import DataError, StoreError
@@ -102,3 +104,64 @@ def test_what_is_not_a_text(tmp_path, tokenizer):
 
 def test_no_texts(tmp_path, tokenizer):
     assert len(token_cache(tmp_path, [], tokenizer, 8).rows) == 0
+
+
+@pytest.fixture
+def _cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MULTITUDES_CACHE", str(tmp_path))
+    monkeypatch.delenv(module.VARIABLE, raising=False)
+    monkeypatch.setattr(module, "WORTHWHILE", 3)
+
+
+def files_of(folder):
+    return sorted((folder / "tokens").glob("*.safetensors"))
+
+
+@pytest.mark.usefixtures("_cache")
+def test_many_texts_are_kept_by_themselves(texts, tokenizer, tmp_path, monkeypatch):
+    expected = tokenize(texts, tokenizer, max_length=8)
+    for _ in range(2):
+        assert same(kept_tokens(texts, tokenizer, max_length=8), expected)
+    assert len(files_of(tmp_path)) == 1
+    kept_tokens(texts[:2], tokenizer, max_length=8)  # too few
+    monkeypatch.setenv(module.VARIABLE, "off")
+    kept_tokens(texts, tokenizer, max_length=7)
+    assert len(files_of(tmp_path)) == 1
+    monkeypatch.delenv(module.VARIABLE)
+    monkeypatch.setattr(module, "tokenize", lambda *given, **options: pytest.fail("not again"))
+    assert same(kept_tokens(texts, tokenizer, max_length=8), expected)
+
+
+@pytest.mark.usefixtures("_cache")
+def test_any_changed_byte_is_seen(texts, tokenizer, tmp_path):
+    expected = tokenize(texts, tokenizer, max_length=8)
+    kept_tokens(texts, tokenizer, max_length=8)
+    (path,) = files_of(tmp_path)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert same(kept_tokens(texts, tokenizer, max_length=8), expected)
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.usefixtures("_cache")
+def test_what_was_not_used_for_longest_goes_first(texts, tokenizer, tmp_path, monkeypatch):
+    for age, length in enumerate([8, 7, 6]):
+        kept_tokens(texts, tokenizer, max_length=length)
+        for path in files_of(tmp_path):
+            os.utime(path, (path.stat().st_mtime - 100, path.stat().st_mtime - 100))
+        assert len(files_of(tmp_path)) == age + 1
+    kept_tokens(texts, tokenizer, max_length=8)  # used again
+    monkeypatch.setattr(module, "LARGEST", sum(p.stat().st_size for p in files_of(tmp_path)))
+    kept_tokens(texts, tokenizer, max_length=5)
+    left = {path.stem for path in files_of(tmp_path)}
+    assert fingerprint(texts, tokenizer, 8) in left
+    assert fingerprint(texts, tokenizer, 5) in left
+    assert fingerprint(texts, tokenizer, 7) not in left
+
+
+@pytest.mark.usefixtures("_cache")
+def test_where_nothing_can_be_written_they_are_only_made(texts, tokenizer, tmp_path):
+    (tmp_path / "tokens").write_text("a file, not a folder")
+    expected = tokenize(texts, tokenizer, max_length=8)
+    assert same(kept_tokens(texts, tokenizer, max_length=8), expected)

@@ -73,7 +73,7 @@ class TestPooling:
     @pytest.mark.parametrize(
         ("config", "named"),
         [
-            ({"pooling_mode": "lasttoken"}, "'lasttoken'"),
+            ({"pooling_mode": "weightedmean"}, "'weightedmean'"),
             ({"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True}, r"'mean\+max'"),
         ],
     )
