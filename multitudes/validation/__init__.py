@@ -26,6 +26,7 @@ from multitudes.validation.numbers import (
     checked_weights,
 )
 from multitudes.validation.predictions import checked_predictions
+from multitudes.validation.sparse import mapped_csr
 
 __all__ = [
     "checked_count",
@@ -44,4 +45,5 @@ __all__ = [
     "checked_vectors",
     "checked_weights",
     "label_matrix",
+    "mapped_csr",
 ]

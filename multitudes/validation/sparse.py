@@ -109,6 +109,19 @@ def with_values(matrix: Sparse, values: npt.NDArray[Any]) -> Sparse:
     return _marked(csr)
 
 
+def mapped_csr(
+    values: npt.NDArray[Any], indices: npt.NDArray[Any], indptr: npt.NDArray[Any], shape: Any
+) -> Sparse:
+    """Return a CSR over arrays of a file that nobody but this process sees changed.
+
+    They are checked wherever they are used, as all matrices are, but never copied.
+    """
+    index_type = np.int32 if len(values) <= MOST_COLUMNS else np.int64
+    csr = sp.csr_array(shape, dtype=values.dtype)  # its constructor would look through the indices
+    csr.data, csr.indices, csr.indptr = values, indices, indptr.astype(index_type, copy=False)
+    return _marked(csr)
+
+
 def without_zeros(matrix: Sparse) -> Sparse:
     """Return a matrix of `own_csr` without the zeros that it stores."""
     if np.all(matrix.data):
