@@ -16,7 +16,7 @@ from pathlib import Path
 
 from multitudes.errors import ConfigError, ResourceError
 
-__all__ = ["ask", "limit", "limited", "parse_size"]
+__all__ = ["ask", "chosen", "limit", "limited", "parse_size"]
 
 VARIABLE = "MULTITUDES_MAX_MEMORY"
 SHARE = 0.8  # of what is free: the rest is for what nobody asks for
@@ -120,9 +120,9 @@ def limit() -> int:
     -------
     int
     """
-    chosen = _set_limit()
-    if chosen is not None:
-        return max(0, chosen - _held())
+    most = chosen()
+    if most is not None:
+        return max(0, most - _held())
     free = [_free_on_machine(), *_free_in_groups(), _free_addresses()]
     known = [n_bytes for n_bytes in free if n_bytes is not None]
     return int(SHARE * max(0, min(known))) if known else sys.maxsize
@@ -160,8 +160,8 @@ def ask(n_bytes: int, what: str, *, advice: str | None = None) -> None:
     )
 
 
-def _set_limit() -> int | None:
-    """Return the limit that a program, a command line or the environment sets."""
+def chosen() -> int | None:
+    """Return the limit that a program, a command line or the environment sets; None without."""
     if _chosen:
         return _chosen[-1]
     given = os.environ.get(VARIABLE, "")
@@ -174,10 +174,10 @@ def _set_limit() -> int | None:
 
 
 def _reason() -> str:
-    chosen = _set_limit()
-    if chosen is None:
+    most = chosen()
+    if most is None:
         return f"{SHARE:.0%} of what is free"
-    return f"the limit is {shown(chosen)}, of which {shown(_held())} are in use"
+    return f"the limit is {shown(most)}, of which {shown(_held())} are in use"
 
 
 def _held() -> int:

@@ -81,6 +81,7 @@ def train_tree(
             label_weight=_child_weight(task, tree, level),
             random_state=task.random_state + level,
             lanes=_lanes(task, tree, level),
+            weights=task.weights,
         )
 
     if task.negatives == "sibling" and not checkpoint:

@@ -11,6 +11,7 @@ from multitudes.labels import LabelTree, build_tree, pifa
 from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
 from multitudes.types import Sparse
+from multitudes.validation import owned
 
 
 class XRLinear(TreeEstimator):
@@ -122,7 +123,7 @@ class XRLinear(TreeEstimator):
                 )
             return tree
         if label_embeddings is None:
-            label_embeddings = pifa(X, Y, n_jobs=self.n_jobs)
+            label_embeddings = owned(pifa(X, Y, n_jobs=self.n_jobs))
         built = build_tree(
             label_embeddings,
             branching=self.branching,

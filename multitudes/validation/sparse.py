@@ -109,17 +109,19 @@ def with_values(matrix: Sparse, values: npt.NDArray[Any]) -> Sparse:
     return _marked(csr)
 
 
-def mapped_csr(
+def csr_of(
     values: npt.NDArray[Any], indices: npt.NDArray[Any], indptr: npt.NDArray[Any], shape: Any
 ) -> Sparse:
-    """Return a CSR over arrays of a file that nobody but this process sees changed.
-
-    They are checked wherever they are used, as all matrices are, but never copied.
-    """
+    """Return a CSR over sound arrays as they are: SciPy's constructor might copy indices."""
     index_type = np.int32 if len(values) <= MOST_COLUMNS else np.int64
-    csr = sp.csr_array(shape, dtype=values.dtype)  # its constructor would look through the indices
+    csr = sp.csr_array(shape, dtype=values.dtype)
     csr.data, csr.indices, csr.indptr = values, indices, indptr.astype(index_type, copy=False)
-    return _marked(csr)
+    return csr
+
+
+def owned(matrix: Sparse) -> Sparse:
+    """Mark a CSR matrix whose indices only this library can write: it is checked, never copied."""
+    return _marked(matrix)
 
 
 def without_zeros(matrix: Sparse) -> Sparse:

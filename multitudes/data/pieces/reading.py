@@ -15,7 +15,7 @@ from multitudes.data.pieces.layout import ARRAYS, MANIFEST, Layout, array_path
 from multitudes.errors import StoreError
 from multitudes.files.arrays import mapped
 from multitudes.types import Sparse
-from multitudes.validation import mapped_csr
+from multitudes.validation import csr_of, owned
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Pieces(Sequence[Piece]):
             raise StoreError(
                 f"{self.folder}: the arrays of {name} do not fit each other: write the pieces again"
             )
-        return mapped_csr(values, indices, indptr, shape)
+        return owned(csr_of(values, indices, indptr, shape))
 
 
 def row_range(matrix: Sparse, start: int, stop: int) -> Sparse:
@@ -100,7 +100,8 @@ def row_range(matrix: Sparse, start: int, stop: int) -> Sparse:
     indptr = matrix.indptr[start : stop + 1]
     values = slice(int(indptr[0]), int(indptr[-1]))
     shape = (stop - start, int(matrix.shape[1]))
-    return mapped_csr(matrix.data[values], matrix.indices[values], indptr - indptr[0], shape)
+    rows = (matrix.data[values], matrix.indices[values], indptr - indptr[0])
+    return owned(csr_of(*rows, shape))
 
 
 def open_pieces(folder: str | PathLike[str]) -> Pieces:
