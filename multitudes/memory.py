@@ -65,14 +65,14 @@ def parse_size(size: int | str) -> int:
         found = _SIZE.fullmatch(text) if len(text) <= _LONGEST else None
         if found is None:
             raise ConfigError(
-                f"max_memory must be a size such as '8GB', '512MB' or a number of bytes, "
+                f"memory_limit must be a size such as '8GB', '512MB' or a number of bytes, "
                 f"got {str(size)[:_LONGEST]!r}"
             )
         number, unit, binary = found.groups()
         exponent = "KMGTP".find(unit) + 1 if unit else 0
         n_bytes = int(float(number) * (1024**exponent if binary else _UNITS[unit]))
     if n_bytes < 1:
-        raise ConfigError(f"max_memory must be at least 1 byte, got {size!r}")
+        raise ConfigError(f"memory_limit must be at least 1 byte, got {size!r}")
     return n_bytes
 
 
@@ -170,7 +170,7 @@ def chosen() -> int | None:
     try:
         return parse_size(given)
     except ConfigError as error:
-        raise ConfigError(str(error).replace("max_memory", VARIABLE)) from None
+        raise ConfigError(str(error).replace("memory_limit", VARIABLE)) from None
 
 
 def _reason() -> str:

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from multitudes import memory
 from multitudes.errors import DataError, MultitudesError
+from multitudes.files.large import new_array
 from multitudes.types import Sparse
 from multitudes.validation.arrays import is_frozen, is_native
 from multitudes.validation.passes import check_rows, first_outside, first_wrong_start
@@ -279,7 +280,7 @@ def _checked_arrays(
     if indices.dtype != np.int32:
         indices, out = indices.astype(np.int64), np.empty(0, np.int64)  # a copy, but no second one
     elif not is_native(indices) or (copy and not _is_own(matrix) and not is_frozen(indices)):
-        out = np.empty(len(indices), np.int32)
+        out = new_array(len(indices), np.int32)
     at, in_order = check_rows(starts, indices, shape[1], out, team)
     if at >= 0:
         raise DataError(_outside(name, axis, indices[at], shape[1]))
