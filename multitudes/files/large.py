@@ -1,10 +1,10 @@
 """Large arrays: in memory, or on the scratch disk where a limit of memory is set.
 
 Under `multitudes.memory.limited` (or ``MULTITUDES_MAX_MEMORY``), arrays of more than a 64th part of
-the limit lie in files of the system's temporary folder and are mapped into memory: the system keeps
-of them what fits, and kernels do not see a difference. The files have no name, so that nothing is
-left behind however the process ends, and all their room is taken at once, so that a full disk is an
-error and not a crash.
+the limit stay in memory as long as they take a quarter of it together. Further ones lie in files of
+the system's temporary folder and are mapped into memory: the system keeps of them what fits, and
+kernels do not see a difference. The files have no name, so that nothing is left behind however the
+process ends, and all their room is taken at once, so that a full disk is an error and not a crash.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import mmap
 import os
 import tempfile
 import threading
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,10 +25,12 @@ import numpy.typing as npt
 from multitudes import memory
 from multitudes.errors import ResourceError
 
-SHARE = 64  # of the limit: what is larger than this part of it goes to disk
+SHARE = 64  # an array is large if it takes more than this part of the limit
+IN_MEMORY = 0.25  # of the limit: what large arrays may take of it before the next go to disk
 SMALLEST = 1 << 16  # bytes that are never worth a file
 SLAB = 1 << 25  # bytes of a shelf that are taken at once; C libraries give such blocks back
-_IN_MEMORY = ("tmpfs", "ramfs")
+_MEMORY_DISKS = ("tmpfs", "ramfs")
+_taken: list[int] = []  # the bytes of each large array in memory
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
@@ -40,10 +43,20 @@ def spilled_from() -> int | None:
 def new_array(n: int, dtype: npt.DTypeLike, *, zeros: bool = False) -> npt.NDArray[Any]:
     """Return a one-dimensional array of zeros, or of anything, to be written."""
     dtype = np.dtype(dtype)
+    n_bytes = int(n) * dtype.itemsize
     least = spilled_from()
-    if least is None or n * dtype.itemsize < least:
-        return np.zeros(n, dtype) if zeros else np.empty(n, dtype)
-    return np.frombuffer(_scratch_map(n * dtype.itemsize), dtype, n)
+    if least is not None and n_bytes >= least and not _has_room(n_bytes):
+        return np.frombuffer(_scratch_map(n_bytes), dtype, n)
+    array: npt.NDArray[Any] = np.zeros(n, dtype) if zeros else np.empty(n, dtype)
+    if least is not None and n_bytes >= least:
+        _taken.append(n_bytes)
+        weakref.finalize(array, _taken.remove, n_bytes)  # views keep it alive
+    return array
+
+
+def _has_room(n_bytes: int) -> bool:
+    """Return whether an array fits into the part of the limit that large ones may take."""
+    return sum(_taken) + n_bytes <= IN_MEMORY * (memory.chosen() or 0)
 
 
 def joined(parts: Sequence[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -110,7 +123,7 @@ def _take_room(handle: int, n_bytes: int) -> None:
 def _check_disk(folder: Path) -> None:
     """Refuse a temporary folder that is itself memory."""
     kind = _file_system(folder)
-    if kind in _IN_MEMORY:
+    if kind in _MEMORY_DISKS:
         raise ResourceError(
             f"the temporary folder {folder} lies in memory ({kind}), so that a limit of memory "
             "cannot put anything there: set TMPDIR to a folder on a disk"

@@ -28,6 +28,7 @@ from multitudes.store import state_of
 def everything_on_disk(monkeypatch):
     """Under a limit, put all but the smallest arrays on disk, in small slabs."""
     monkeypatch.setattr(large, "SHARE", 10**9)
+    monkeypatch.setattr(large, "IN_MEMORY", 0)
     monkeypatch.setattr(large, "SMALLEST", 64)
     monkeypatch.setattr(large, "SLAB", 1 << 12)
 
@@ -131,6 +132,23 @@ def test_scratch_files_have_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     kept[:] = 5
     assert list(tmp_path.iterdir()) == []
     assert kept.sum() == 5000
+
+
+def test_large_arrays_stay_in_memory_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "IN_MEMORY", 0.25)
+
+    def on_disk(array: Any) -> bool:
+        return array.base is not None
+
+    with memory.limited(40_000):
+        first, second = large.new_array(8_000, np.uint8), large.new_array(3_000, np.uint8)
+        assert (on_disk(first), on_disk(second)) == (False, True)
+        view = first[:10]
+        del first
+        assert on_disk(large.new_array(8_000, np.uint8))
+        del view
+        assert not on_disk(large.new_array(8_000, np.uint8))
+    assert large._taken == []
 
 
 def test_a_full_scratch_disk_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
