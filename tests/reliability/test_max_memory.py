@@ -134,9 +134,9 @@ def test_the_command_line_takes_the_limit_and_speaks_in_flags(tmp_path, capsys):
     data = tmp_path / "data.jsonl"
     data.write_text('{"text": "a b", "labels": ["x"]}\n' * 4)
     with pytest.raises(SystemExit) as left:
-        main(["convert", str(data), str(tmp_path / "out.csv"), "--max-memory", "much"])
+        main(["convert", str(data), str(tmp_path / "out.csv"), "--memory", "much"])
     assert left.value.code == 2
-    assert "--max-memory must be a size" in capsys.readouterr().err
+    assert "--memory must be a size" in capsys.readouterr().err
     with pytest.raises(SystemExit) as left:
         main(["convert", str(data), str(tmp_path / "out.csv"), "--max-memory", "900GB"])
     assert left.value.code == 0
