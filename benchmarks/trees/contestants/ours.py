@@ -31,7 +31,6 @@ from multitudes.memory import parse_size
 from multitudes.store import load as load_model
 from multitudes.store import save
 
-
 LARGE_MODELS = "8GB"
 """What predicting may take in memory where training has no limit: other work goes on beside it."""
 
