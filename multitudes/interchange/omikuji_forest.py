@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from multitudes.interchange.levels import NEVER
 from multitudes.kernels.lanes import LANES
-from multitudes.kernels.search.beam_search import SearchArrays, search_block
+from multitudes.kernels.search.beam_search import search_block
+from multitudes.kernels.search.index import SearchArrays
 from multitudes.kernels.search.leaf_lists import list_leaves
-from multitudes.kernels.threads import ThreadBuffers, ThreadTeam, resolve_threads
+from multitudes.kernels.threads import ThreadTeam, resolve_threads
 from multitudes.linear import Parabel, XRLinear
 from multitudes.linear.scoring import scoring
 from multitudes.linear.search_index import SearchIndex, own_numbers
@@ -104,7 +105,6 @@ class LeafSearch:
     def __init__(self, model: XRLinear) -> None:
         self.tree, self.scoring = model.tree_, scoring(model.score_function)
         self.index = SearchIndex(model.tree_, model.levels_, model.n_features_in_)
-        self._buffers = ThreadBuffers()
 
     @cached_property
     def known(self) -> LabelArray:
@@ -166,9 +166,6 @@ class LeafSearch:
             above = arrays._replace(
                 level_start=arrays.level_start[:-1], slot_labels=self.leaf_numbers
             )
-            row_of = self._buffers.get(
-                "row_of", lambda: np.full(self.index.n_features, -1, np.int32)
-            )
             kind, power = self.scoring.kind, self.scoring.power
-            search_block(*X, start, above, width, kind, power, row_of, leaf, score)
+            search_block(*X, start, above, width, kind, power, leaf, score)
         return leaf, score

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes import memory
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, ResourceError
 from multitudes.kernels.lanes import LANES
-from multitudes.kernels.search.beam_search import SearchArrays, search_block
-from multitudes.kernels.search.index import fill_chunks, measure_chunks
+from multitudes.kernels.search import index
+from multitudes.kernels.search.beam_search import search_block
+from multitudes.kernels.search.index import SearchArrays
 from multitudes.kernels.search.overlap_search import MAX, MEAN, SUM, rank_overlapping
-from multitudes.kernels.threads import BufferPool, ThreadBuffers, ThreadTeam
+from multitudes.kernels.threads import BufferPool, ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights, ends
 from multitudes.linear.scoring import Scoring
@@ -40,7 +41,6 @@ class SearchIndex:
 
     def __init__(self, tree: LabelTree, levels: Sequence[LevelWeights], n_features: int) -> None:
         self.tree, self.levels, self.n_features = tree, levels, n_features
-        self._buffers = ThreadBuffers()
 
     @cached_property
     def arrays(self) -> SearchArrays:
@@ -88,13 +88,13 @@ class SearchIndex:
             if self.overlap is not None:
                 self.overlap.rank(
                     (indptr, indices, data), bounds, arrays, beam_width=beam_width,
-                    scoring=scoring, merge=merge, row_of=self._row_of(),
+                    scoring=scoring, merge=merge,
                     out=(labels[start:stop], scores[start:stop]),
                 )  # fmt: skip
                 return
             search_block(
                 indptr, indices, data, start, arrays, beam_width, scoring.kind, scoring.power,
-                self._row_of(), labels[start:stop], scores[start:stop],
+                labels[start:stop], scores[start:stop],
             )  # fmt: skip
 
         if n <= LANES:
@@ -124,68 +124,66 @@ class SearchIndex:
         held = ends(kept[self.tree.slot_labels].astype(np.int64))[self.tree.offsets[-1]]
         return int(np.count_nonzero(np.diff(held)))
 
-    def _row_of(self) -> npt.NDArray[np.int32]:
-        """The calling thread's map from feature to the row of some chunk, -1 where none was met."""
-        return self._buffers.get("row_of", lambda: np.full(self.n_features, -1, np.int32))
-
 
 def build_arrays(tree: LabelTree, levels: Sequence[LevelWeights], n_features: int) -> SearchArrays:
-    """Expand all levels into the arrays that the kernels read."""
+    """Lay out all levels as the kernels read them."""
     depth = len(levels)
     offsets = [tree.offsets[level] for level in range(depth)]
-    child_count = np.concatenate([np.diff(own) for own in offsets])
+    level_start = ends([len(own) - 1 for own in offsets])
+    cluster = np.zeros((level_start[-1], index.N_COLUMNS), np.int64)
+    wide = any(level.entry_value.dtype == np.float32 for level in levels)
+    buckets, codes = (np.empty(len(cluster), np.int64) for _ in range(2))
+    for number, level in enumerate(levels):
+        own = slice(level_start[number], level_start[number + 1])
+        cluster[own, index.CHILD_FIRST] = offsets[number][:-1]
+        cluster[own, index.CHILD_COUNT] = np.diff(offsets[number])
+        shift = np.empty(level.n_clusters, np.int64)
+        index.measure_chunks(
+            level.chunk_row, level.row_entry, level.entry_child, np.diff(offsets[number]),
+            n_features, 1 + wide, shift, buckets[own], codes[own],
+        )  # fmt: skip
+        cluster[own, index.BUCKET_SHIFT] = shift
+    child_count = cluster[:, index.CHILD_COUNT]
     n_blocks = -(-child_count // LANES)
-    chunk_row = ends(np.concatenate([np.diff(level.chunk_row) for level in levels]))
-    row_feature = np.concatenate([level.row_feature for level in levels])
-    row_entry = ends(np.concatenate([np.diff(level.row_entry) for level in levels]))
-    child_type = np.result_type(*[level.entry_child.dtype for level in levels])
-    entry_child = np.concatenate([level.entry_child.astype(child_type) for level in levels])
-    stored = np.concatenate([level.entry_value for level in levels])
-    n_clusters = len(child_count)
-    filled = np.zeros(int(n_blocks.max(initial=1)), np.int32)
-    dense, shift = np.empty(n_clusters, np.uint8), np.empty(n_clusters, np.uint8)
-    segments, entries, buckets = (np.empty(n_clusters, np.int64) for _ in range(3))
-    measure_chunks(
-        chunk_row, row_entry, entry_child, child_count, n_features,
-        dense, shift, segments, entries, buckets, filled,
-    )  # fmt: skip
-    chunk_segment, chunk_entry, chunk_bucket = ends(segments), ends(entries), ends(buckets)
-    values = as_bits(stored)
-    row_place = np.empty(2 * (len(row_feature) + 1), np.int64)
-    block_type = np.uint16 if len(filled) <= 1 << 16 else np.uint32
-    segment_block = np.empty(chunk_segment[-1], block_type)
-    segment_value = np.zeros(chunk_segment[-1] * LANES, values.dtype)
-    index_child = np.empty(chunk_entry[-1], child_type)
-    index_value = np.empty(chunk_entry[-1], values.dtype)
-    bucket = np.empty(chunk_bucket[-1], np.int32)
-    fill_chunks(
-        chunk_row, row_feature, row_entry, entry_child, values, child_count, dense, shift,
-        chunk_segment[:-1], chunk_entry[:-1], chunk_bucket[:-1],
-        row_place, segment_block, segment_value, index_child, index_value, bucket, filled,
-    )  # fmt: skip
-    full = depth == tree.depth
+    rows = np.concatenate([np.diff(level.chunk_row) for level in levels]) + 1
+    check_lengths(codes)
+    cluster[:, index.BLOCK_FIRST] = ends(n_blocks)[:-1]
+    cluster[:, index.ROW_FIRST] = ends(rows)[:-1]
+    cluster[:, index.BUCKET_FIRST] = ends(buckets)[:-1]
+    cluster[:, index.CODE_FIRST] = ends(codes)[:-1]
+    bucket = np.empty(buckets.sum(), np.int32)
+    row_feature = np.full(rows.sum() + index.ROW_MARGIN, -1, np.int32)
+    row_start = np.zeros(rows.sum() + index.ROW_MARGIN, np.uint32)
+    code = np.zeros(codes.sum() + index.CODE_MARGIN, np.uint16)
+    for number, level in enumerate(levels):
+        index.fill_chunks(
+            level.chunk_row, level.row_feature, level.row_entry, level.entry_child,
+            as_units(level.entry_value, wide=wide), 1 + wide, n_features,
+            cluster[level_start[number] : level_start[number + 1]],
+            bucket, row_feature, row_start, code,
+        )  # fmt: skip
     return SearchArrays(
-        level_start=ends([len(own) - 1 for own in offsets]),
-        child_first=np.concatenate([own[:-1] for own in offsets]),
-        child_count=child_count,
-        block_first=ends(n_blocks)[:-1],
+        level_start=level_start,
+        cluster=cluster,
         block_mask=np.concatenate(masks_by_level(tree, np.ones(tree.n_slots, bool))[:depth]),
-        child_scale=padded([level.scale for level in levels], child_count),
-        child_bias=padded([level.bias for level in levels], child_count),
-        chunk_row=chunk_row,
-        chunk_dense=dense,
-        chunk_shift=shift,
-        chunk_bucket=chunk_bucket[:-1],
+        block_line=block_lines(levels, child_count),
         bucket=bucket,
         row_feature=row_feature,
-        row_place=row_place,
-        segment_block=segment_block,
-        segment_value=segment_value,
-        entry_child=index_child,
-        entry_value=index_value,
-        slot_labels=tree.slot_labels if full else own_numbers(int(offsets[-1][-1])),
+        row_start=row_start,
+        code=code,
+        slot_labels=tree.slot_labels if depth == tree.depth else own_numbers(int(offsets[-1][-1])),
         largest_chunk=int(n_blocks.max(initial=1)),
+        wide=int(wide),
     )
+
+
+def check_lengths(codes: npt.NDArray[np.int64]) -> None:
+    """Refuse a cluster whose rows cannot be addressed."""
+    if codes.max(initial=0) >= 1 << 32:
+        raise ResourceError(
+            f"the weights of one cluster take {2 * int(codes.max()) >> 30:,} GiB, and 8 GiB can be "
+            "searched: train with a smaller max_leaf_size, or a larger threshold"
+        )
 
 
 def own_numbers(n: int) -> LabelArray:
@@ -195,9 +193,18 @@ def own_numbers(n: int) -> LabelArray:
     return numbers
 
 
-def as_bits(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return float16 as the uint16 of its bits, as kernels read it."""
-    return values.view(np.uint16) if values.dtype == np.float16 else values
+def as_units(values: npt.NDArray[Any], *, wide: bool) -> npt.NDArray[np.uint16]:
+    """Return weights as the stream holds them; float16 holds the whole numbers of int8 exactly."""
+    return np.ascontiguousarray(values.astype(np.float32 if wide else np.float16, copy=False)).view(np.uint16)
+
+
+def block_lines(levels: Sequence[LevelWeights], child_count: npt.NDArray[np.int64]) -> FloatArray:
+    """Scales and biases of each block of 16 children, side by side."""
+    columns = [
+        padded([level.scale for level in levels], child_count).reshape(-1, LANES),
+        padded([level.bias for level in levels], child_count).reshape(-1, LANES),
+    ]
+    return np.hstack(columns).ravel()
 
 
 def padded(values: Sequence[FloatArray], child_count: npt.NDArray[np.int64]) -> FloatArray:
@@ -271,7 +278,6 @@ class OverlapSearch:
         beam_width: int,
         scoring: Scoring,
         merge: str,
-        row_of: npt.NDArray[np.int32],
         out: tuple[LabelArray, FloatArray],
     ) -> None:
         """Fill `out` = (labels, scores), (n, top_k) each, for the rows of X within `bounds`."""
@@ -284,7 +290,7 @@ class OverlapSearch:
             slot_labels=np.arange(self.n_leaves, dtype=np.int32),
         )
         search_block(
-            *X, start, upper, beam_width, scoring.kind, scoring.power, row_of, leaf, leaf_score
+            *X, start, upper, beam_width, scoring.kind, scoring.power, leaf, leaf_score
         )
         count = (leaf >= 0).sum(axis=1)
         slack = np.float32(np.log(self.most_copies) if merge == "sum" else 0)
@@ -297,7 +303,7 @@ class OverlapSearch:
             room = buffer[: n * beam_width * self._stride()].reshape(n, beam_width, -1)
             rank_overlapping(
                 *X, start, arrays, self.slot_start, self.slots, self.slot_leaf, slack,
-                MERGES[merge], scoring.kind, scoring.power, leaf, leaf_score, count, row_of, seen,
+                MERGES[merge], scoring.kind, scoring.power, leaf, leaf_score, count, seen,
                 room, *out,
             )  # fmt: skip
 

@@ -16,19 +16,18 @@ from numba import njit
 
 from multitudes.kernels.arrays import Bools, Floats, Ints, Longs
 from multitudes.kernels.compiling import inner, prefetch
-from multitudes.kernels.lanes import LANES, fma, larger, less_equal, load, select, splat, store
+from multitudes.kernels.lanes import LANES, larger, less_equal, load, select, splat, store
 from multitudes.kernels.search.beam_search import (
     FIRST_ROUND,
     RAW,
-    SearchArrays,
-    add_up,
     end_of_run,
     fetch_instance,
     insert,
-    map_chunk,
     order_visits,
     path_scores,
 )
+from multitudes.kernels.search.index import BLOCK_FIRST, CHILD_COUNT, CHILD_FIRST, SearchArrays, blocks_of
+from multitudes.kernels.search.margins import add_up, block_margins
 
 MEAN, MAX, SUM = 0, 1, 2  # how the scores of a label's copies become one
 
@@ -97,7 +96,7 @@ def merged_score(
         place = place_of(leaf, count, slot_leaf[slots[s]])
         if place >= 0:
             g = index.level_start[level] + leaf[place]
-            score = np.float64(room[place, slots[s] - index.child_first[g]])
+            score = np.float64(room[place, slots[s] - index.cluster[g, CHILD_FIRST]])
             best = max(best, score)
             total += score if kind == RAW else np.exp(score)
             reached += 1
@@ -122,12 +121,8 @@ def score_leaf(
     none = splat(np.float32(-np.inf))
     highest = none
     for block in range(n_blocks):
-        at = index.block_first[g] + block
-        margin = fma(
-            load(total, block * LANES),
-            load(index.child_scale, at * LANES),
-            load(index.child_bias, at * LANES),
-        )
+        at = index.cluster[g, BLOCK_FIRST] + block
+        margin = block_margins(index, g, block, total)
         scored = path_scores(margin, parent, kind, power, scratch)
         scored = select(index.block_mask[at], scored, none)
         store(room, block * LANES, scored)
@@ -148,7 +143,7 @@ def visit_leaves(
     slot_start: Longs, slots: Longs, slot_leaf: Ints, merge: int,  # IN: as in `rank_overlapping`
     leaf: Ints, leaf_score: Floats, leaf_count: Longs,  # IN (n, width), and (n,): the beams
     visits: int, visit_instance: Longs, visit_place: Longs,  # IN: which of them to visit, by leaf
-    row_of: Ints, hit_row: Longs, hit_at: Longs, total: Floats, scratch: Floats,  # TMP
+    hit_row: Longs, hit_at: Longs, total: Floats, scratch: Floats,  # TMP
     room: Floats,  # OUT (n, width, stride): score of every child of every visited leaf
     leaf_best: Floats,  # OUT (n, width): the best of them
     visited: Bools,  # OUT (n, width)
@@ -161,8 +156,7 @@ def visit_leaves(
     while at < visits:
         until = end_of_run(leaf, visits, visit_instance, visit_place, at)
         g = index.level_start[level] + leaf[visit_instance[at], visit_place[at]]
-        n_blocks = (index.child_count[g] + LANES - 1) // LANES
-        mapped = map_chunk(index, g, until - at, row_of)
+        n_blocks = blocks_of(index.cluster[g, CHILD_COUNT])
         for visit in range(at, until):
             i = visit_instance[visit]
             place = visit_place[visit]
@@ -174,10 +168,7 @@ def visit_leaves(
                     prefetch(ahead, block * LANES)
             begin = x_indptr[first_instance + i]
             end = x_indptr[first_instance + i + 1]
-            add_up(
-                index, g, n_blocks, mapped, row_of, x_indices, x_data, begin, end,
-                hit_row, hit_at, total,
-            )  # fmt: skip
+            add_up(index, g, x_indices, x_data, begin, end, hit_row, hit_at, total)
             own_room = room[i, place]
             highest = score_leaf(
                 index, g, n_blocks, leaf_score[i, place], kind, power, total, scratch, own_room
@@ -206,12 +197,12 @@ def note_best(
     for block in range(n_blocks):
         worst = bounds[count - 1] if count == ids.size else np.float32(-np.inf)
         better = less_equal(splat(worst), load(room, block * LANES))
-        better &= index.block_mask[index.block_first[g] + block]
+        better &= index.block_mask[index.cluster[g, BLOCK_FIRST] + block]
         lane = 0
         while better != 0:
             if better & 1:
                 child = block * LANES + lane
-                label = index.slot_labels[index.child_first[g] + child]
+                label = index.slot_labels[index.cluster[g, CHILD_FIRST] + child]
                 copies = copies_in_beam(label, slot_start, slots, slot_leaf, leaf, leaf_count)
                 count = raise_bound(ids, bounds, count, label, room[child], copies, merge)
             better >>= 1
@@ -231,13 +222,13 @@ def find_candidates(
         if not visited[place] or leaf_best[place] < bar:
             continue
         g = index.level_start[level] + leaf[place]
-        for block in range((index.child_count[g] + LANES - 1) // LANES):
+        for block in range(blocks_of(index.cluster[g, CHILD_COUNT])):
             better = less_equal(splat(bar), load(room[place], block * LANES))
-            better &= index.block_mask[index.block_first[g] + block]
+            better &= index.block_mask[index.cluster[g, BLOCK_FIRST] + block]
             lane = 0
             while better != 0:
                 if better & 1:
-                    label = index.slot_labels[index.child_first[g] + block * LANES + lane]
+                    label = index.slot_labels[index.cluster[g, CHILD_FIRST] + block * LANES + lane]
                     if not seen[label]:
                         seen[label] = True
                         candidates[found] = label
@@ -299,7 +290,6 @@ def rank_overlapping(
     leaf: Ints,  # IN (n, width): the beams, best first
     leaf_score: Floats,  # IN (n, width)
     count: Longs,  # IN (n,): leaves in each beam
-    row_of: Ints,  # TMP (n_features,): -1, or a row of this index with the feature
     seen: Bools,  # TMP (n_labels,): all False, and False again afterwards
     room: Floats,  # TMP (n, width, stride): stride holds the largest leaf's blocks
     labels: Ints,  # OUT (n, top_k)
@@ -329,7 +319,7 @@ def rank_overlapping(
     hit_at = np.empty(longest + 1, np.int64)
     total = np.empty(index.largest_chunk * LANES, np.float32)
     scratch = np.empty(LANES, np.float32)
-    ends = np.empty(index.child_count.size + 1 if n > 1 else 0, np.int64)
+    ends = np.empty(index.cluster.shape[0] + 1 if n > 1 else 0, np.int64)
     candidates = np.empty(width * room.shape[2], np.int32)
     n_leaves = index.level_start[-1] - index.level_start[-2]
     from_place = np.int64(0)
@@ -344,7 +334,7 @@ def rank_overlapping(
             x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
             slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
             visit_instance, visit_place,
-            row_of, hit_row, hit_at, total, scratch, room, leaf_best, visited,
+            hit_row, hit_at, total, scratch, room, leaf_best, visited,
             best_id, best_score, best_count, bar,
         )  # fmt: skip
         from_place = to_place
@@ -372,7 +362,7 @@ def rank_overlapping(
     visit_leaves(
         x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
         slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
-        visit_instance, visit_place, row_of, hit_row, hit_at, total, scratch, room, leaf_best,
+        visit_instance, visit_place, hit_row, hit_at, total, scratch, room, leaf_best,
         visited, best_id, best_score, best_count, bar,
     )  # fmt: skip
     for i in range(n):
