@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.arrays import Floats, Ints, Longs, Vector
-from multitudes.kernels.compiling import inner, prefetch
+from multitudes.kernels.compiling import borrowing, prefetch
 from multitudes.kernels.lane_masks import lowest_bit
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, splat, store
 from multitudes.kernels.search.index import BLOCK_FIRST, CHILD_FIRST, SearchArrays
@@ -53,7 +53,7 @@ def insert(ids: Ints, scores: Floats, count: int, new_id: int, new_score: float)
     return min(count + 1, ids.size)
 
 
-@inner
+@borrowing
 def path_scores(margin: Vector, parent: float, kind: int, power: int, scratch: Floats) -> Vector:
     """Scores of 16 children (lanes): the parent's plus the logarithm of the child's own."""
     if kind == HINGE:
@@ -72,7 +72,7 @@ def path_scores(margin: Vector, parent: float, kind: int, power: int, scratch: F
     return splat(parent) + margin
 
 
-@inner
+@borrowing
 def keep_children(
     index: SearchArrays, g: int, n_blocks: int, names: Ints, total: Floats, parent: float,
     kind: int, power: int, scratch: Floats, ids: Ints, scores: Floats, count: int,
@@ -138,7 +138,7 @@ def order_visits(
     return visits
 
 
-@inner
+@borrowing
 def fetch_instance(
     x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int, visit_instance: Longs,
     visit: int,
@@ -150,7 +150,7 @@ def fetch_instance(
         prefetch(x_data, t)
 
 
-@inner
+@borrowing
 def end_of_run(
     cluster: Ints, visits: int, visit_instance: Longs, visit_place: Longs, at: int
 ) -> int:
@@ -162,7 +162,7 @@ def end_of_run(
     return until
 
 
-@inner
+@borrowing
 def visit_clusters(
     x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int,  # IN: the block's X
     index: SearchArrays,  # IN

@@ -26,7 +26,7 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.arrays import Array, Ints, Longs, Shorts
-from multitudes.kernels.compiling import inner
+from multitudes.kernels.compiling import borrowing
 from multitudes.kernels.lanes import LANES
 
 FULL_BLOCKS = 8  # more are listed one by one
@@ -64,7 +64,7 @@ class SearchArrays(NamedTuple):
     wide: int  # 1 where weights are float32, 0 where they are float16
 
 
-@inner
+@borrowing
 def blocks_of(n_children: int) -> int:
     """Return how many blocks of 16 hold this many children."""
     return (n_children + LANES - 1) // LANES
@@ -105,7 +105,7 @@ def measure_chunks(
                 before = block
 
 
-@inner
+@borrowing
 def write_full(
     row_entry: Longs, entry_child: Array, value: Shorts, row: int, units: int, n_blocks: int,
     code: Shorts, at: int,
@@ -124,7 +124,7 @@ def write_full(
     return at
 
 
-@inner
+@borrowing
 def write_listed(
     row_entry: Longs, entry_child: Array, value: Shorts, row: int, units: int, code: Shorts, at: int
 ) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multitudes.kernels.arrays import Floats, Ints, Longs, Shorts, Vector
-from multitudes.kernels.compiling import inner, prefetch
+from multitudes.kernels.compiling import borrowing, prefetch
 from multitudes.kernels.lane_masks import (
     bit_count,
     lowest_bit,
@@ -27,7 +27,7 @@ from multitudes.kernels.search.index import (
 )
 
 
-@inner
+@borrowing
 def find_rows(
     index: SearchArrays, g: int, x_indices: Ints, begin: int, end: int, hit_row: Longs,
     hit_at: Longs,
@@ -58,7 +58,7 @@ def find_rows(
     return hits
 
 
-@inner
+@borrowing
 def spread(code: Shorts, at: int, mask: int, wide: int) -> Vector:
     """Return the weights from `at` on in the lanes of a mask."""
     if wide:
@@ -66,7 +66,7 @@ def spread(code: Shorts, at: int, mask: int, wide: int) -> Vector:
     return spread_halves(code, at, mask)
 
 
-@inner
+@borrowing
 def add_one_block(
     index: SearchArrays, first: int, hits: int, hit_row: Longs, hit_at: Longs, x_data: Floats,
     total: Floats,
@@ -90,7 +90,7 @@ def add_one_block(
     store(total, 0, even + odd)
 
 
-@inner
+@borrowing
 def add_full(
     index: SearchArrays, first: int, n_blocks: int, hits: int, hit_row: Longs, hit_at: Longs,
     x_data: Floats, total: Floats,
@@ -107,7 +107,7 @@ def add_full(
             at += bit_count(mask) << index.wide
 
 
-@inner
+@borrowing
 def add_listed(
     index: SearchArrays, first: int, hits: int, hit_row: Longs, hit_at: Longs, x_data: Floats,
     total: Floats,
@@ -126,7 +126,7 @@ def add_listed(
             at += 2 + (bit_count(mask) << index.wide)
 
 
-@inner
+@borrowing
 def add_up(
     index: SearchArrays, g: int, x_indices: Ints, x_data: Floats, begin: int, end: int,
     hit_row: Longs, hit_at: Longs, total: Floats,
@@ -150,7 +150,7 @@ def add_up(
     return n_blocks
 
 
-@inner
+@borrowing
 def block_margins(index: SearchArrays, g: int, block: int, total: Floats) -> Vector:
     """Return the margins of 16 children, from the sums of `add_up`."""
     line = (index.cluster[g, BLOCK_FIRST] + block) * 2 * LANES

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.arrays import Bools, Floats, Ints, Longs
-from multitudes.kernels.compiling import inner, prefetch
+from multitudes.kernels.compiling import borrowing, prefetch
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, select, splat, store
 from multitudes.kernels.search.beam_search import (
     FIRST_ROUND,
@@ -36,7 +36,7 @@ MEAN, MAX, SUM = 0, 1, 2  # how the scores of a label's copies become one
 ROUNDING = np.float32(2e-6)
 
 
-@inner
+@borrowing
 def place_of(leaf: Ints, count: int, wanted: int) -> int:
     """Return where a leaf stands in a beam; -1 where it does not."""
     for place in range(count):
@@ -45,7 +45,7 @@ def place_of(leaf: Ints, count: int, wanted: int) -> int:
     return -1
 
 
-@inner
+@borrowing
 def copies_in_beam(
     label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints, count: int
 ) -> int:
@@ -56,7 +56,7 @@ def copies_in_beam(
     return found
 
 
-@inner
+@borrowing
 def raise_bound(
     ids: Ints, bounds: Floats, count: int, label: int, score: float, copies: int, merge: int
 ) -> int:
@@ -82,7 +82,7 @@ def raise_bound(
     return insert(ids, bounds, count, label, bound)
 
 
-@inner
+@borrowing
 def merged_score(
     index: SearchArrays, label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints,
     count: int, room: Floats, kind: int, merge: int,
@@ -109,7 +109,7 @@ def merged_score(
     return np.float32(np.log(total)) if total > 0.0 else np.float32(best)
 
 
-@inner
+@borrowing
 def score_leaf(
     index: SearchArrays, g: int, n_blocks: int, parent: float, kind: int, power: int, total: Floats,
     scratch: Floats, room: Floats,
@@ -134,7 +134,7 @@ def score_leaf(
     return best
 
 
-@inner
+@borrowing
 def visit_leaves(
     x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int,  # IN: the block's X
     index: SearchArrays,  # IN
@@ -188,7 +188,7 @@ def visit_leaves(
         at = until
 
 
-@inner
+@borrowing
 def note_best(
     index: SearchArrays, g: int, n_blocks: int, room: Floats, slot_start: Longs, slots: Longs,
     slot_leaf: Ints, merge: int, leaf: Ints, leaf_count: int, ids: Ints, bounds: Floats, count: int,
@@ -210,7 +210,7 @@ def note_best(
     return count
 
 
-@inner
+@borrowing
 def find_candidates(
     index: SearchArrays, leaf: Ints, count: int, visited: Bools, leaf_best: Floats, room: Floats,
     bar: float, seen: Bools, candidates: Ints,
@@ -240,7 +240,7 @@ def find_candidates(
     return found
 
 
-@inner
+@borrowing
 def note_wanted(
     label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints, count: int,
     visited: Bools, wanted: Floats,
@@ -255,7 +255,7 @@ def note_wanted(
     return marked
 
 
-@inner
+@borrowing
 def write_best(
     index: SearchArrays, found: int, candidates: Ints, slot_start: Longs, slots: Longs,
     slot_leaf: Ints, leaf: Ints, count: int, room: Floats, kind: int, merge: int, labels: Ints,
