@@ -20,7 +20,7 @@ from multitudes.kernels.threads import BufferPool, ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights, ends
 from multitudes.linear.scoring import Scoring
-from multitudes.types import FloatArray, LabelArray, blank_lists
+from multitudes.types import FloatArray, LabelArray, room_for_lists
 from multitudes.validation import checked_label_ids
 
 # Instances searched together: enough to share each chunk's weights, few enough for the beams to
@@ -41,6 +41,7 @@ class SearchIndex:
 
     def __init__(self, tree: LabelTree, levels: Sequence[LevelWeights], n_features: int) -> None:
         self.tree, self.levels, self.n_features = tree, levels, n_features
+        self.n_leaves = tree.n_leaves
 
     @cached_property
     def arrays(self) -> SearchArrays:
@@ -81,7 +82,7 @@ class SearchIndex:
             indptr = indptr.astype(np.int64)
         if indices.dtype != np.int32:
             indices = indices.astype(np.int32)
-        labels, scores = blank_lists(n, top_k)
+        labels, scores = room_for_lists(n, top_k)
 
         def block(bounds: tuple[int, int]) -> None:
             start, stop = bounds
@@ -107,9 +108,10 @@ class SearchIndex:
             if self.overlap is not None:
                 size = min(size, self.overlap.block_size(beam_width))
             team.map(block, [(i, min(n, i + size)) for i in range(0, n, size)])
-        scores = scoring.finish(scores)
-        scores[labels < 0] = -np.inf
-        return labels, scores
+        finished = scoring.finish(scores)
+        if scoring.exponentiate and labels.size and labels[:, -1].min() < 0:
+            finished[labels < 0] = -np.inf
+        return labels, finished
 
     def allow(self, labels: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """Return the `block_mask` under which only the given labels are found."""

@@ -44,6 +44,7 @@ from multitudes.validation import (
     checked_sparse,
     checked_vectors,
     checked_weights,
+    few_rows,
 )
 
 _NOT_SAVED = {*NOT_IN_RESULT, "tree"}
@@ -202,8 +203,10 @@ class TreeEstimator(Estimator):
         self.check_fitted()
         top_k = checked_count(top_k, "top_k")
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
+        named = hasattr(self, "feature_names_in_")
         with ThreadTeam(self.n_jobs) as team:
-            X = self.known_features(X, team=team)
+            rows = None if named else few_rows(X, self.n_features_in_)
+            X = self.known_features(X, team=team) if rows is None else rows
             index, allowed = self._index, None
             if labels is not None:
                 allowed = index.allow(labels)
@@ -211,13 +214,13 @@ class TreeEstimator(Estimator):
             found, scores = index.search(
                 X,
                 top_k=min(top_k, self.n_labels_),
-                beam_width=min(width, self.tree_.n_leaves),
+                beam_width=min(width, index.n_leaves),
                 scoring=scoring(self.score_function),
                 team=team,
                 allowed=allowed,
                 merge=checked_merge(merge),
             )
-        return Predictions(found, scores, self.n_labels_).above(threshold)
+        return Predictions.of_kernel(found, scores, self.n_labels_).above(threshold)
 
     def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
         """Return the logarithms of the scores of given pairs, found by `predict` or not.

@@ -6,6 +6,7 @@ indices that nobody else can change during a call.
 
 from __future__ import annotations
 
+from multitudes.validation.few_rows import Rows, few_rows
 from multitudes.validation.matrices import (
     checked_features,
     checked_hard_negatives,
