@@ -17,20 +17,21 @@ from multitudes.kernels.lanes import LANES, LanesType, element_pointer, to_float
 # A kernel calls an intrinsic without the first argument, which its types do not say.
 intrinsic: Any = extending.intrinsic
 
-_HALVES = ir.VectorType(ir.HalfType(), LANES)
+MATCHED = 8  # numbers that `matches` compares
+
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _BITS = ir.VectorType(ir.IntType(1), LANES)
 
 
 def _of_mask(count: Any, doc: str) -> Any:
-    """Return an intrinsic from a mask to an int64."""
+    """Return an intrinsic from a mask to a uint64."""
 
     def operation(typingctx: Any, mask: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             word = context.cast(builder, args[0], signature.args[0], types.uint64)
             return count(builder, word)
 
-        return types.int64(mask), codegen
+        return types.uint64(mask), codegen
 
     operation.__doc__ = doc
     return intrinsic(operation)
@@ -45,17 +46,17 @@ lowest_bit = _of_mask(
 
 @intrinsic
 def matches(typingctx: Any, array: Any, index: Any, wanted: Any) -> Any:
-    """Mask of the lanes where array[index + lane] == wanted, 16 int32."""
+    """Mask of the places where array[index + place] == wanted, 8 int32."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         at = context.cast(builder, args[1], signature.args[1], types.intp)
         number = context.cast(builder, args[2], signature.args[2], types.int32)
         pointer = element_pointer(context, builder, signature.args[0], args[0], at)
-        vector = ir.VectorType(ir.IntType(32), LANES)
+        vector = ir.VectorType(ir.IntType(32), MATCHED)
         found = builder.load(builder.bitcast(pointer, vector.as_pointer()))
         found.align = 4
         flags = builder.icmp_signed("==", found, _in_all_lanes(builder, vector, number))
-        return builder.zext(builder.bitcast(flags, ir.IntType(LANES)), ir.IntType(32))
+        return builder.zext(builder.bitcast(flags, ir.IntType(MATCHED)), ir.IntType(32))
 
     return types.int32(array, index, wanted), codegen
 
@@ -63,7 +64,7 @@ def matches(typingctx: Any, array: Any, index: Any, wanted: Any) -> Any:
 def _in_all_lanes(builder: Any, vector: Any, number: Any) -> Any:
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
     return builder.shuffle_vector(first, undefined, zeros)
 
 

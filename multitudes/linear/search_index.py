@@ -134,49 +134,63 @@ def build_arrays(tree: LabelTree, levels: Sequence[LevelWeights], n_features: in
     level_start = ends([len(own) - 1 for own in offsets])
     cluster = np.zeros((level_start[-1], index.N_COLUMNS), np.int64)
     wide = any(level.entry_value.dtype == np.float32 for level in levels)
-    buckets, codes = (np.empty(len(cluster), np.int64) for _ in range(2))
+    codes = np.empty(len(cluster), np.int64)
     for number, level in enumerate(levels):
         own = slice(level_start[number], level_start[number + 1])
         cluster[own, index.CHILD_FIRST] = offsets[number][:-1]
         cluster[own, index.CHILD_COUNT] = np.diff(offsets[number])
-        shift = np.empty(level.n_clusters, np.int64)
         index.measure_chunks(
             level.chunk_row, level.row_entry, level.entry_child, np.diff(offsets[number]),
-            n_features, 1 + wide, shift, buckets[own], codes[own],
+            1 + wide, codes[own],
         )  # fmt: skip
-        cluster[own, index.BUCKET_SHIFT] = shift
+    check_lengths(codes)
     child_count = cluster[:, index.CHILD_COUNT]
     n_blocks = -(-child_count // LANES)
-    rows = np.concatenate([np.diff(level.chunk_row) for level in levels]) + 1
-    check_lengths(codes)
+    rows = np.concatenate([np.diff(level.chunk_row) for level in levels])
+    groups = rows // index.ROWS_PER_GROUP + 1
     cluster[:, index.BLOCK_FIRST] = ends(n_blocks)[:-1]
-    cluster[:, index.ROW_FIRST] = ends(rows)[:-1]
-    cluster[:, index.BUCKET_FIRST] = ends(buckets)[:-1]
+    cluster[:, index.GROUP_FIRST] = ends(groups)[:-1]
+    cluster[:, index.GROUP_COUNT] = groups
     cluster[:, index.CODE_FIRST] = ends(codes)[:-1]
-    bucket = np.empty(buckets.sum(), np.int32)
-    row_feature = np.full(rows.sum() + index.ROW_MARGIN, -1, np.int32)
-    row_start = np.zeros(rows.sum() + index.ROW_MARGIN, np.uint32)
-    code = np.zeros(codes.sum() + index.CODE_MARGIN, np.uint16)
+    group = in_whole_lines(int(groups.sum()) * index.GROUP_LINE, np.int32)
+    group.fill(index.NO_FEATURE)
+    code = np.empty(codes.sum() + index.CODE_MARGIN, np.uint16)
+    code[-index.CODE_MARGIN :] = 0
+    heat = heat_of_features(levels, n_features)
+    order = np.empty(rows.max(initial=0), np.int64)
     for number, level in enumerate(levels):
         index.fill_chunks(
             level.chunk_row, level.row_feature, level.row_entry, level.entry_child,
-            as_units(level.entry_value, wide=wide), 1 + wide, n_features,
-            cluster[level_start[number] : level_start[number + 1]],
-            bucket, row_feature, row_start, code,
+            as_units(level.entry_value, wide=wide), 1 + wide, heat,
+            cluster[level_start[number] : level_start[number + 1]], order, group, code,
         )  # fmt: skip
     return SearchArrays(
         level_start=level_start,
         cluster=cluster,
         block_mask=np.concatenate(masks_by_level(tree, np.ones(tree.n_slots, bool))[:depth]),
         block_line=block_lines(levels, child_count),
-        bucket=bucket,
-        row_feature=row_feature,
-        row_start=row_start,
+        group=group,
         code=code,
         slot_labels=tree.slot_labels if depth == tree.depth else own_numbers(int(offsets[-1][-1])),
         largest_chunk=int(n_blocks.max(initial=1)),
         wide=int(wide),
     )
+
+
+def in_whole_lines(size: int, dtype: Any) -> npt.NDArray[Any]:
+    """Return an array that begins with a line of the cache, 64 bytes."""
+    room = np.empty(size * np.dtype(dtype).itemsize + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size * np.dtype(dtype).itemsize].view(dtype)
+
+
+def heat_of_features(levels: Sequence[LevelWeights], n_features: int) -> npt.NDArray[np.uint8]:
+    """In how many clusters each feature has weights, in a few steps: most in the last."""
+    known = np.zeros(n_features, np.int64)
+    for level in levels:
+        known += np.bincount(level.row_feature, minlength=n_features)
+    shares = known / max(1, known.max(initial=0))
+    return np.digitize(shares, 2.0 ** -np.arange(index.HEATS - 1, 0, -1)).astype(np.uint8)
 
 
 def check_lengths(codes: npt.NDArray[np.int64]) -> None:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from multitudes.kernels.arrays import Floats, Ints, Longs, Vector
+from multitudes.kernels.arrays import Floats, Ints, Longs, Vector, Words
 from multitudes.kernels.compiling import borrowing, prefetch
 from multitudes.kernels.lane_masks import lowest_bit
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, splat, store
 from multitudes.kernels.search.index import BLOCK_FIRST, CHILD_FIRST, SearchArrays
-from multitudes.kernels.search.margins import add_up, block_margins
+from multitudes.kernels.search.margins import add_up, block_margins, fetch_groups
 
 HINGE, SIGMOID, RAW = 0, 1, 2
 
@@ -139,27 +139,23 @@ def order_visits(
 
 
 @borrowing
-def fetch_instance(
-    x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int, visit_instance: Longs,
+def fetch_visit(
+    x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int, index: SearchArrays,
+    first_cluster: int, cluster: Ints, visits: int, visit_instance: Longs, visit_place: Longs,
     visit: int,
 ) -> None:  # fmt: skip
-    """Fetch the features that the visit after the next will read."""
-    following = first_instance + visit_instance[visit + 2]
-    for t in range(x_indptr[following], x_indptr[following + 1], LANES):
-        prefetch(x_indices, t)
-        prefetch(x_data, t)
-
-
-@borrowing
-def end_of_run(
-    cluster: Ints, visits: int, visit_instance: Longs, visit_place: Longs, at: int
-) -> int:
-    """Return where the visits to the cluster of visit `at` end."""
-    own = cluster[visit_instance[at], visit_place[at]]
-    until = at + 1
-    while until < visits and cluster[visit_instance[until], visit_place[until]] == own:
-        until += 1
-    return until
+    """Start loading what the next visit will look up, and the features of the one after it."""
+    if visit + 1 < visits:
+        i = visit_instance[visit + 1]
+        begin = x_indptr[first_instance + i]
+        end = x_indptr[first_instance + i + 1]
+        g = first_cluster + cluster[i, visit_place[visit + 1]]
+        fetch_groups(index, g, x_indices, begin, end)
+    if visit + 2 < visits:
+        following = first_instance + visit_instance[visit + 2]
+        for t in range(x_indptr[following], x_indptr[following + 1], LANES):
+            prefetch(x_indices, t)
+            prefetch(x_data, t)
 
 
 @borrowing
@@ -171,32 +167,31 @@ def visit_clusters(
     kind: int, power: int,  # IN: how a margin becomes a score
     cluster: Ints, score: Floats,  # IN: the beams
     visits: int, visit_instance: Longs, visit_place: Longs,  # IN: which to visit, by cluster
-    hit_row: Longs, hit_at: Longs, total: Floats, scratch: Floats,  # TMP
+    hit_code: Words, hit_at: Words, total: Floats, scratch: Floats,  # TMP
     bar: Floats,  # OUT (n,): worst score kept, where a list is full
     ids: Ints, scores: Floats, count: Longs,  # OUT: the ranked children of each instance
 ) -> None:  # fmt: skip
     """Score the children of the visited clusters and keep the best of each instance."""
-    at = 0
-    while at < visits:
-        until = end_of_run(cluster, visits, visit_instance, visit_place, at)
-        g = index.level_start[level] + cluster[visit_instance[at], visit_place[at]]
-        for visit in range(at, until):
-            i = visit_instance[visit]
-            if visit + 2 < until:
-                fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, visit)
-            begin = x_indptr[first_instance + i]
-            end = x_indptr[first_instance + i + 1]
-            n_blocks = add_up(
-                index, g, x_indices, x_data, begin, end, hit_row, hit_at, total
-            )
-            parent = score[i, visit_place[visit]]
-            count[i] = keep_children(
-                index, g, n_blocks, names, total, parent, kind, power, scratch,
-                ids[i], scores[i], count[i],
-            )  # fmt: skip
-            if count[i] == ids.shape[1] and kind != RAW:
-                bar[i] = scores[i, count[i] - 1]
-        at = until
+    first_cluster = index.level_start[level]
+    for visit in range(-1, visits):
+        fetch_visit(
+            x_indptr, x_indices, x_data, first_instance, index, first_cluster, cluster,
+            visits, visit_instance, visit_place, visit,
+        )  # fmt: skip
+        if visit < 0:
+            continue
+        i = visit_instance[visit]
+        g = first_cluster + cluster[i, visit_place[visit]]
+        begin = x_indptr[first_instance + i]
+        end = x_indptr[first_instance + i + 1]
+        n_blocks = add_up(index, g, x_indices, x_data, begin, end, hit_code, hit_at, total)
+        parent = score[i, visit_place[visit]]
+        count[i] = keep_children(
+            index, g, n_blocks, names, total, parent, kind, power, scratch,
+            ids[i], scores[i], count[i],
+        )  # fmt: skip
+        if count[i] == ids.shape[1] and kind != RAW:
+            bar[i] = scores[i, count[i] - 1]
 
 
 @njit(nogil=True, cache=True)
@@ -227,8 +222,8 @@ def search_block(
     longest = 0
     for i in range(first_instance, first_instance + n):
         longest = max(longest, x_indptr[i + 1] - x_indptr[i])
-    hit_row = np.empty(longest + 1, np.int64)
-    hit_at = np.empty(longest + 1, np.int64)
+    hit_code = np.empty(longest + 1, np.uint64)
+    hit_at = np.empty(longest + 1, np.uint64)
     total = np.empty(index.largest_chunk * LANES, np.float32)
     scratch = np.empty(LANES, np.float32)
     no_names = np.empty(0, np.int32)
@@ -253,7 +248,7 @@ def search_block(
             visit_clusters(
                 x_indptr, x_indices, x_data, first_instance, index, level,
                 index.slot_labels if leaf else no_names, kind, power, cluster, score,
-                visits, visit_instance, visit_place, hit_row, hit_at, total, scratch, bar,
+                visits, visit_instance, visit_place, hit_code, hit_at, total, scratch, bar,
                 labels if leaf else next_cluster, scores if leaf else next_score, next_count,
             )  # fmt: skip
             from_place = to_place

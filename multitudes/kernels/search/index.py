@@ -8,14 +8,16 @@ the stored model and needs no scattered adding. It comes in two forms. A cluster
 
     mask, mask, ... mask, weight, weight, ...
 
-A larger one has, for each block that is not empty, how many blocks it lies after the last one::
+A larger one has, for each block that is not empty, how many blocks it lies after the last one, and
+two zeros at the end::
 
-    gap, mask, weight, ..., gap, mask, weight, ...
+    gap, mask, weight, ..., gap, mask, weight, ..., 0, 0
 
 All of it is uint16: weights as the bits of float16, or of float32 in two pieces (`wide`).
 
-A bucket table beside each cluster's sorted features leads from a feature to the few rows where it
-can be: bucket b starts at the first row whose feature is at least ``b << shift``.
+A feature is found in a cluster through a hash table whose groups fill a line of the cache each: 8
+features, and where their 8 rows begin. So a lookup touches two lines, one of the table and one of
+the stream, where rows of features that many clusters know lie first and together.
 """
 
 from __future__ import annotations
@@ -25,27 +27,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from multitudes.kernels.arrays import Array, Ints, Longs, Shorts
+from multitudes.kernels.arrays import Array, Bytes, Ints, Longs, Shorts
 from multitudes.kernels.compiling import borrowing
+from multitudes.kernels.lane_masks import MATCHED
 from multitudes.kernels.lanes import LANES
 
 FULL_BLOCKS = 8  # more are listed one by one
-ROWS_PER_BUCKET = 4
 LARGEST_GAP = (1 << 16) - 1
+
+GROUP = MATCHED  # features of a group of the hash table
+GROUP_LINE = 2 * GROUP
+ROWS_PER_GROUP = 5  # on average: fewer take more memory, more spill into the next group more often
+NO_FEATURE = -1
+HEATS = 4  # how many steps of frequency rows are sorted by
 
 # Columns of `SearchArrays.cluster`: all that is known of a cluster in one line of the cache.
 CHILD_FIRST = 0  # first child, counted within its own level
 CHILD_COUNT = 1
 BLOCK_FIRST = 2  # first block of 16 children
-ROW_FIRST = 3  # its rows are followed by one that is none, where the last one ends
-BUCKET_FIRST = 4
-BUCKET_SHIFT = 5
-CODE_FIRST = 6
+GROUP_FIRST = 3
+GROUP_COUNT = 4
+CODE_FIRST = 5
 N_COLUMNS = 8
 
-# What kernels may read beyond the end, and do not use.
-ROW_MARGIN = 5 * LANES
-CODE_MARGIN = 4 * LANES
+CODE_MARGIN = 4 * LANES  # what kernels may read beyond the end, and do not use
 
 
 class SearchArrays(NamedTuple):
@@ -55,9 +60,8 @@ class SearchArrays(NamedTuple):
     cluster: Any  # int64 (n_clusters, N_COLUMNS)
     block_mask: Any  # int32 (n_blocks,): which lanes hold a child that may be returned
     block_line: Any  # float32 (n_blocks * 32,): scale and bias of the 16 children of each block
-    bucket: Any  # int32: first row of each bucket, counted from the cluster's first
-    row_feature: Any  # int32
-    row_start: Any  # uint32: where a row begins in the stream, counted from its cluster's first
+    group: Any  # int32 (n_groups * 16,): 8 features, then where their rows begin in the stream,
+    # as the bits of uint32, counted from the cluster's first
     code: Any  # uint16: the stream
     slot_labels: Any  # int32 (n_slots,)
     largest_chunk: int  # blocks of the cluster with most children
@@ -70,32 +74,32 @@ def blocks_of(n_children: int) -> int:
     return (n_children + LANES - 1) // LANES
 
 
+@borrowing
+def group_of(feature: int, n_groups: int) -> np.uint64:
+    """Return the group of a hash table in which a feature is looked for first."""
+    mixed = np.uint64(np.uint32(feature) * np.uint32(2654435769)) & np.uint64(0xFFFFFFFF)
+    return (mixed * np.uint64(n_groups)) >> np.uint64(32)
+
+
 @njit(nogil=True, cache=True)
 def measure_chunks(
     chunk_row: Longs,  # IN (n_clusters + 1,), of one level
     row_entry: Longs,  # IN (n_rows + 1,)
     entry_child: Array,  # IN unsigned (n_entries,)
     child_count: Longs,  # IN (n_clusters,)
-    n_features: int,  # IN
     units: int,  # IN: uint16 per weight
-    shift: Longs,  # OUT (n_clusters,)
-    buckets: Longs,  # OUT (n_clusters,)
     codes: Longs,  # OUT (n_clusters,): length of the stream
 ) -> None:
     """Count what each cluster of a level needs."""
     for c in range(child_count.size):
         first = chunk_row[c]
         last = chunk_row[c + 1]
-        bits = 0
-        while (n_features >> bits) * ROWS_PER_BUCKET > last - first + 1:
-            bits += 1
-        shift[c] = bits
-        buckets[c] = (n_features >> bits) + 2
         n_blocks = blocks_of(child_count[c])
         codes[c] = units * (row_entry[last] - row_entry[first])
         if n_blocks <= FULL_BLOCKS:
             codes[c] += n_blocks * (last - first)
             continue
+        codes[c] += 2 * (last - first)
         for row in range(first, last):
             before: Any = np.int64(-1)
             for u in range(row_entry[row], row_entry[row + 1]):
@@ -150,7 +154,33 @@ def write_listed(
         for unit in range(units):
             code[at] = value[units * u + unit]
             at += 1
-    return at
+    code[at] = 0
+    code[at + 1] = 0
+    return at + 2
+
+
+@borrowing
+def enter_row(group: Ints, first: int, n_groups: int, feature: int, start: int) -> None:
+    """Put a feature and where its row begins into the first group that has room."""
+    g = np.int64(group_of(feature, n_groups))
+    while group[(first + g) * GROUP_LINE + GROUP - 1] != NO_FEATURE:
+        g = (g + 1) % n_groups
+    at = (first + g) * GROUP_LINE
+    while group[at] != NO_FEATURE:
+        at += 1
+    group[at] = feature
+    group[at + GROUP] = np.int32(np.uint32(start))
+
+
+@borrowing
+def order_rows(heat: Bytes, feature: Ints, first: int, n_rows: int, order: Longs) -> None:
+    """List the rows of a cluster by falling heat of their features, equal ones as they come."""
+    at = 0
+    for step in range(HEATS):
+        for row in range(first, first + n_rows):
+            if heat[feature[row]] == HEATS - 1 - step:
+                order[at] = row
+                at += 1
 
 
 @njit(nogil=True, cache=True)
@@ -161,36 +191,25 @@ def fill_chunks(
     entry_child: Array,  # IN unsigned (n_entries,)
     value: Shorts,  # IN (units * n_entries,)
     units: int,  # IN: uint16 per weight
-    n_features: int,  # IN
+    heat: Bytes,  # IN (n_features,): how many clusters know a feature, from 0 to HEATS - 1
     cluster: Array,  # IN int64 (n_clusters, N_COLUMNS): the level's own
-    bucket: Ints,  # OUT, of the whole tree, as are those below
-    row_feature: Ints,  # OUT
-    row_start: Array,  # OUT uint32
-    code: Shorts,  # OUT
+    order: Longs,  # TMP (rows of the largest cluster,)
+    group: Ints,  # OUT, of the whole tree: NO_FEATURE at the start
+    code: Shorts,  # OUT, of the whole tree
 ) -> None:
     """Write the rows of one level's clusters."""
     for c in range(cluster.shape[0]):
-        first = chunk_row[c]
-        n_rows = chunk_row[c + 1] - first
+        n_rows = chunk_row[c + 1] - chunk_row[c]
         n_blocks = blocks_of(cluster[c, CHILD_COUNT])
-        own_row = cluster[c, ROW_FIRST]
-        own_bucket = cluster[c, BUCKET_FIRST]
-        shift = cluster[c, BUCKET_SHIFT]
         at = cluster[c, CODE_FIRST]
-        next_bucket = 0
-        for row in range(n_rows):
-            while next_bucket << shift <= feature[first + row]:
-                bucket[own_bucket + next_bucket] = row
-                next_bucket += 1
-            row_feature[own_row + row] = feature[first + row]
-            row_start[own_row + row] = at - cluster[c, CODE_FIRST]
+        order_rows(heat, feature, chunk_row[c], n_rows, order)
+        for r in range(n_rows):
+            row = order[r]
+            enter_row(
+                group, cluster[c, GROUP_FIRST], cluster[c, GROUP_COUNT], feature[row],
+                at - cluster[c, CODE_FIRST],
+            )  # fmt: skip
             if n_blocks <= FULL_BLOCKS:
-                at = write_full(
-                    row_entry, entry_child, value, first + row, units, n_blocks, code, at
-                )
+                at = write_full(row_entry, entry_child, value, row, units, n_blocks, code, at)
             else:
-                at = write_listed(row_entry, entry_child, value, first + row, units, code, at)
-        row_feature[own_row + n_rows] = -1
-        row_start[own_row + n_rows] = at - cluster[c, CODE_FIRST]
-        for b in range(next_bucket, (n_features >> shift) + 2):
-            bucket[own_bucket + b] = n_rows
+                at = write_listed(row_entry, entry_child, value, row, units, code, at)

@@ -31,8 +31,8 @@ def list_leaves(
     longest = 0
     for i in range(first_instance, first_instance + n):
         longest = max(longest, x_indptr[i + 1] - x_indptr[i])
-    hit_row = np.empty(longest + 1, np.int64)
-    hit_at = np.empty(longest + 1, np.int64)
+    hit_code = np.empty(longest + 1, np.uint64)
+    hit_at = np.empty(longest + 1, np.uint64)
     total = np.empty(index.largest_chunk * LANES, np.float32)
     scratch = np.empty(LANES, np.float32)
     first_leaf = index.level_start[index.level_start.size - 2]
@@ -44,7 +44,7 @@ def list_leaves(
             if leaf[i, place] >= 0:
                 g = first_leaf + leaf[i, place]
                 n_blocks = add_up(
-                    index, g, x_indices, x_data, begin, end, hit_row, hit_at, total
+                    index, g, x_indices, x_data, begin, end, hit_code, hit_at, total
                 )
                 count = keep_children(
                     index, g, n_blocks, index.slot_labels, total, leaf_score[i, place],

@@ -14,14 +14,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from multitudes.kernels.arrays import Bools, Floats, Ints, Longs
+from multitudes.kernels.arrays import Bools, Floats, Ints, Longs, Words
 from multitudes.kernels.compiling import borrowing, prefetch
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, select, splat, store
 from multitudes.kernels.search.beam_search import (
     FIRST_ROUND,
     RAW,
-    end_of_run,
-    fetch_instance,
+    fetch_visit,
     insert,
     order_visits,
     path_scores,
@@ -143,7 +142,7 @@ def visit_leaves(
     slot_start: Longs, slots: Longs, slot_leaf: Ints, merge: int,  # IN: as in `rank_overlapping`
     leaf: Ints, leaf_score: Floats, leaf_count: Longs,  # IN (n, width), and (n,): the beams
     visits: int, visit_instance: Longs, visit_place: Longs,  # IN: which of them to visit, by leaf
-    hit_row: Longs, hit_at: Longs, total: Floats, scratch: Floats,  # TMP
+    hit_code: Words, hit_at: Words, total: Floats, scratch: Floats,  # TMP
     room: Floats,  # OUT (n, width, stride): score of every child of every visited leaf
     leaf_best: Floats,  # OUT (n, width): the best of them
     visited: Bools,  # OUT (n, width)
@@ -151,41 +150,41 @@ def visit_leaves(
     bar: Floats,  # OUT (n,): copies below cannot matter
 ) -> None:  # fmt: skip
     """Score the children of leaves and note the best copies of each instance."""
-    level = index.level_start.size - 2
-    at = 0
-    while at < visits:
-        until = end_of_run(leaf, visits, visit_instance, visit_place, at)
-        g = index.level_start[level] + leaf[visit_instance[at], visit_place[at]]
+    first_leaf = index.level_start[index.level_start.size - 2]
+    for visit in range(-1, visits):
+        fetch_visit(
+            x_indptr, x_indices, x_data, first_instance, index, first_leaf, leaf,
+            visits, visit_instance, visit_place, visit,
+        )  # fmt: skip
+        if visit < 0:
+            continue
+        i = visit_instance[visit]
+        place = visit_place[visit]
+        g = first_leaf + leaf[i, place]
         n_blocks = blocks_of(index.cluster[g, CHILD_COUNT])
-        for visit in range(at, until):
-            i = visit_instance[visit]
-            place = visit_place[visit]
-            if visit + 2 < until:
-                fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, visit)
-            if visit + 1 < until:
-                ahead = room[visit_instance[visit + 1], visit_place[visit + 1]]
-                for block in range(n_blocks):
-                    prefetch(ahead, block * LANES)
-            begin = x_indptr[first_instance + i]
-            end = x_indptr[first_instance + i + 1]
-            add_up(index, g, x_indices, x_data, begin, end, hit_row, hit_at, total)
-            own_room = room[i, place]
-            highest = score_leaf(
-                index, g, n_blocks, leaf_score[i, place], kind, power, total, scratch, own_room
-            )
-            leaf_best[i, place] = highest
-            visited[i, place] = True
-            if kind != RAW and (
-                best_count[i] < best_id.shape[1] or highest >= best_score[i, best_count[i] - 1]
-            ):
-                best_count[i] = note_best(
-                    index, g, n_blocks, own_room, slot_start, slots, slot_leaf, merge,
-                    leaf[i], leaf_count[i], best_id[i], best_score[i], best_count[i],
-                )  # fmt: skip
-            if best_count[i] == best_id.shape[1]:
-                worst = best_score[i, best_count[i] - 1]
-                bar[i] = worst - slack - ROUNDING * (np.float32(1.0) + abs(worst))
-        at = until
+        if visit + 1 < visits:
+            ahead = room[visit_instance[visit + 1], visit_place[visit + 1]]
+            for block in range(n_blocks):
+                prefetch(ahead, block * LANES)
+        begin = x_indptr[first_instance + i]
+        end = x_indptr[first_instance + i + 1]
+        add_up(index, g, x_indices, x_data, begin, end, hit_code, hit_at, total)
+        own_room = room[i, place]
+        highest = score_leaf(
+            index, g, n_blocks, leaf_score[i, place], kind, power, total, scratch, own_room
+        )
+        leaf_best[i, place] = highest
+        visited[i, place] = True
+        if kind != RAW and (
+            best_count[i] < best_id.shape[1] or highest >= best_score[i, best_count[i] - 1]
+        ):
+            best_count[i] = note_best(
+                index, g, n_blocks, own_room, slot_start, slots, slot_leaf, merge,
+                leaf[i], leaf_count[i], best_id[i], best_score[i], best_count[i],
+            )  # fmt: skip
+        if best_count[i] == best_id.shape[1]:
+            worst = best_score[i, best_count[i] - 1]
+            bar[i] = worst - slack - ROUNDING * (np.float32(1.0) + abs(worst))
 
 
 @borrowing
@@ -315,8 +314,8 @@ def rank_overlapping(
         for place in range(width):
             visited[i, place] = False
             wanted[i, place] = 0
-    hit_row = np.empty(longest + 1, np.int64)
-    hit_at = np.empty(longest + 1, np.int64)
+    hit_code = np.empty(longest + 1, np.uint64)
+    hit_at = np.empty(longest + 1, np.uint64)
     total = np.empty(index.largest_chunk * LANES, np.float32)
     scratch = np.empty(LANES, np.float32)
     ends = np.empty(index.cluster.shape[0] + 1 if n > 1 else 0, np.int64)
@@ -334,7 +333,7 @@ def rank_overlapping(
             x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
             slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
             visit_instance, visit_place,
-            hit_row, hit_at, total, scratch, room, leaf_best, visited,
+            hit_code, hit_at, total, scratch, room, leaf_best, visited,
             best_id, best_score, best_count, bar,
         )  # fmt: skip
         from_place = to_place
@@ -362,7 +361,7 @@ def rank_overlapping(
     visit_leaves(
         x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
         slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
-        visit_instance, visit_place, hit_row, hit_at, total, scratch, room, leaf_best,
+        visit_instance, visit_place, hit_code, hit_at, total, scratch, room, leaf_best,
         visited, best_id, best_score, best_count, bar,
     )  # fmt: skip
     for i in range(n):
