@@ -18,7 +18,7 @@ inner: Any = njit(nogil=True, cache=True, **_options)
 # atomic instructions, for every function that takes one and every view: in loops over small pieces
 # of work this took two fifths of the time, and threads wait for each other. Whoever calls holds the
 # arrays, so counting can be left out.
-borrowing: Any = njit(nogil=True, cache=True, _nrt=False, **_options)
+borrowing: Any = njit(nogil=True, cache=True, _nrt=False, forceinline=True, **_options)
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
