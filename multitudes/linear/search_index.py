@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from multitudes import memory
 from multitudes.errors import ConfigError, ResourceError
+from multitudes.kernels.lane_masks import MATCHED
 from multitudes.kernels.lanes import LANES
 from multitudes.kernels.search import index
 from multitudes.kernels.search.beam_search import search_block
@@ -274,10 +275,11 @@ class OverlapSearch:
 
     def __init__(self, tree: LabelTree) -> None:
         self.n_labels = tree.n_labels
-        self.slot_start, self.slots = tree.slots_of_label()
-        self.slot_leaf = tree.parents(tree.depth - 1).astype(np.int32)
+        self.copy_start, self.copy_slot = tree.slots_of_label()
+        self.copy_leaf = tree.parents(tree.depth - 1).astype(np.int32)[self.copy_slot]
         self.largest_leaf = int(np.diff(tree.offsets[-1]).max())
-        self.most_copies = int(np.diff(self.slot_start).max())
+        self.most_copies = int(np.diff(self.copy_start).max())
+        self.copy_logs = np.log(np.maximum(np.arange(self.most_copies + 1), 1)).astype(np.float32)
         self.n_leaves = tree.n_leaves
         self._buffers = BufferPool()
 
@@ -299,7 +301,8 @@ class OverlapSearch:
         """Fill `out` = (labels, scores), (n, top_k) each, for the rows of X within `bounds`."""
         start, stop = bounds
         n = stop - start
-        leaf = np.empty((n, beam_width), np.int32)
+        beyond = np.zeros(n * beam_width + MATCHED, np.int32)  # kernels read a little further
+        leaf = beyond[: n * beam_width].reshape(n, beam_width)
         leaf_score = np.empty((n, beam_width), np.float32)
         upper = arrays._replace(
             level_start=arrays.level_start[:-1],
@@ -318,7 +321,8 @@ class OverlapSearch:
         ):
             room = buffer[: n * beam_width * self._stride()].reshape(n, beam_width, -1)
             rank_overlapping(
-                *X, start, arrays, self.slot_start, self.slots, self.slot_leaf, slack,
+                *X, start, arrays, self.copy_start, self.copy_slot, self.copy_leaf,
+                self.copy_logs, slack,
                 MERGES[merge], scoring.kind, scoring.power, leaf, leaf_score, count, seen,
                 room, *out,
             )  # fmt: skip

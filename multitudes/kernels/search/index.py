@@ -32,7 +32,7 @@ from multitudes.kernels.compiling import borrowing
 from multitudes.kernels.lane_masks import MATCHED
 from multitudes.kernels.lanes import LANES
 
-FULL_BLOCKS = 8  # more are listed one by one
+FULL_BLOCKS = 12  # more are listed one by one
 LARGEST_GAP = (1 << 16) - 1
 
 GROUP = MATCHED  # features of a group of the hash table

@@ -16,6 +16,7 @@ from numba import njit
 
 from multitudes.kernels.arrays import Bools, Floats, Ints, Longs, Words
 from multitudes.kernels.compiling import borrowing, prefetch
+from multitudes.kernels.lane_masks import MATCHED, lowest_bit, matches
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, select, splat, store
 from multitudes.kernels.search.beam_search import (
     FIRST_ROUND,
@@ -37,33 +38,38 @@ ROUNDING = np.float32(2e-6)
 
 @borrowing
 def place_of(leaf: Ints, count: int, wanted: int) -> int:
-    """Return where a leaf stands in a beam; -1 where it does not."""
-    for place in range(count):
-        if leaf[place] == wanted:
+    """Return where a leaf stands in a beam; -1 where it does not.
+
+    Compares whole vectors, and so reads up to 7 numbers beyond a beam, which do not count.
+    """
+    for start in range(0, count, MATCHED):
+        place = start + np.int64(lowest_bit(matches(leaf, start, wanted)))
+        if place < min(count, start + MATCHED):
             return place
     return -1
 
 
 @borrowing
 def copies_in_beam(
-    label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints, count: int
+    label: int, copy_start: Longs, copy_leaf: Ints, leaf: Ints, count: int
 ) -> int:
     """Return how many of a label's leaves stand in a beam."""
     found = 0
-    for s in range(slot_start[label], slot_start[label + 1]):
-        found += place_of(leaf, count, slot_leaf[slots[s]]) >= 0
+    for s in range(copy_start[label], copy_start[label + 1]):
+        found += place_of(leaf, count, copy_leaf[s]) >= 0
     return found
 
 
 @borrowing
 def raise_bound(
-    ids: Ints, bounds: Floats, count: int, label: int, score: float, copies: int, merge: int
-) -> int:
+    ids: Ints, bounds: Floats, count: int, label: int, score: float, copies: int,
+    copy_logs: Floats, merge: int,
+) -> int:  # fmt: skip
     """Enter a copy's score into the ranked bounds of labels; returns the new count.
 
     A label that fell off the list before starts again from this copy alone: still a bound.
     """
-    bound = score - np.float32(np.log(copies)) if merge == MEAN and copies > 1 else score
+    bound = score - copy_logs[copies] if merge == MEAN and copies > 1 else score
     for at in range(count):
         if ids[at] == label:
             if merge == MAX:
@@ -83,7 +89,7 @@ def raise_bound(
 
 @borrowing
 def merged_score(
-    index: SearchArrays, label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints,
+    index: SearchArrays, label: int, copy_start: Longs, copy_slot: Longs, copy_leaf: Ints, leaf: Ints,
     count: int, room: Floats, kind: int, merge: int,
 ) -> np.float32:  # fmt: skip
     """Return the score of a label from all copies that its instance reached."""
@@ -91,11 +97,11 @@ def merged_score(
     total = 0.0
     best = -np.inf
     reached = 0
-    for s in range(slot_start[label], slot_start[label + 1]):
-        place = place_of(leaf, count, slot_leaf[slots[s]])
+    for s in range(copy_start[label], copy_start[label + 1]):
+        place = place_of(leaf, count, copy_leaf[s])
         if place >= 0:
             g = index.level_start[level] + leaf[place]
-            score = np.float64(room[place, slots[s] - index.cluster[g, CHILD_FIRST]])
+            score = np.float64(room[place, copy_slot[s] - index.cluster[g, CHILD_FIRST]])
             best = max(best, score)
             total += score if kind == RAW else np.exp(score)
             reached += 1
@@ -139,7 +145,7 @@ def visit_leaves(
     index: SearchArrays,  # IN
     kind: int, power: int,  # IN: how a margin becomes a score
     slack: float,  # IN float32: how far a copy may lie below the k-th bound and still matter
-    slot_start: Longs, slots: Longs, slot_leaf: Ints, merge: int,  # IN: as in `rank_overlapping`
+    copy_start: Longs, copy_slot: Longs, copy_leaf: Ints, copy_logs: Floats, merge: int,  # IN: as in `rank_overlapping`
     leaf: Ints, leaf_score: Floats, leaf_count: Longs,  # IN (n, width), and (n,): the beams
     visits: int, visit_instance: Longs, visit_place: Longs,  # IN: which of them to visit, by leaf
     hit_code: Words, hit_at: Words, total: Floats, scratch: Floats,  # TMP
@@ -179,7 +185,7 @@ def visit_leaves(
             best_count[i] < best_id.shape[1] or highest >= best_score[i, best_count[i] - 1]
         ):
             best_count[i] = note_best(
-                index, g, n_blocks, own_room, slot_start, slots, slot_leaf, merge,
+                index, g, n_blocks, own_room, copy_start, copy_slot, copy_leaf, copy_logs, merge,
                 leaf[i], leaf_count[i], best_id[i], best_score[i], best_count[i],
             )  # fmt: skip
         if best_count[i] == best_id.shape[1]:
@@ -189,23 +195,20 @@ def visit_leaves(
 
 @borrowing
 def note_best(
-    index: SearchArrays, g: int, n_blocks: int, room: Floats, slot_start: Longs, slots: Longs,
-    slot_leaf: Ints, merge: int, leaf: Ints, leaf_count: int, ids: Ints, bounds: Floats, count: int,
+    index: SearchArrays, g: int, n_blocks: int, room: Floats, copy_start: Longs, copy_slot: Longs,
+    copy_leaf: Ints, copy_logs: Floats, merge: int, leaf: Ints, leaf_count: int, ids: Ints, bounds: Floats, count: int,
 ) -> int:  # fmt: skip
     """Raise the bounds of a leaf's labels; returns the new count of the list."""
     for block in range(n_blocks):
         worst = bounds[count - 1] if count == ids.size else np.float32(-np.inf)
         better = less_equal(splat(worst), load(room, block * LANES))
         better &= index.block_mask[index.cluster[g, BLOCK_FIRST] + block]
-        lane = 0
         while better != 0:
-            if better & 1:
-                child = block * LANES + lane
-                label = index.slot_labels[index.cluster[g, CHILD_FIRST] + child]
-                copies = copies_in_beam(label, slot_start, slots, slot_leaf, leaf, leaf_count)
-                count = raise_bound(ids, bounds, count, label, room[child], copies, merge)
-            better >>= 1
-            lane += 1
+            child = block * LANES + np.int64(lowest_bit(better))
+            label = index.slot_labels[index.cluster[g, CHILD_FIRST] + child]
+            copies = copies_in_beam(label, copy_start, copy_leaf, leaf, leaf_count)
+            count = raise_bound(ids, bounds, count, label, room[child], copies, copy_logs, merge)
+            better &= better - np.int32(1)
     return count
 
 
@@ -224,16 +227,14 @@ def find_candidates(
         for block in range(blocks_of(index.cluster[g, CHILD_COUNT])):
             better = less_equal(splat(bar), load(room[place], block * LANES))
             better &= index.block_mask[index.cluster[g, BLOCK_FIRST] + block]
-            lane = 0
             while better != 0:
-                if better & 1:
-                    label = index.slot_labels[index.cluster[g, CHILD_FIRST] + block * LANES + lane]
-                    if not seen[label]:
-                        seen[label] = True
-                        candidates[found] = label
-                        found += 1
-                better >>= 1
-                lane += 1
+                child = block * LANES + np.int64(lowest_bit(better))
+                label = index.slot_labels[index.cluster[g, CHILD_FIRST] + child]
+                if not seen[label]:
+                    seen[label] = True
+                    candidates[found] = label
+                    found += 1
+                better &= better - np.int32(1)
     for c in range(found):
         seen[candidates[c]] = False
     return found
@@ -241,13 +242,13 @@ def find_candidates(
 
 @borrowing
 def note_wanted(
-    label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints, count: int,
+    label: int, copy_start: Longs, copy_slot: Longs, copy_leaf: Ints, leaf: Ints, count: int,
     visited: Bools, wanted: Floats,
 ) -> int:  # fmt: skip
     """Mark the places of a beam that hold a copy not scored yet; returns how many it marked."""
     marked = 0
-    for s in range(slot_start[label], slot_start[label + 1]):
-        place = place_of(leaf, count, slot_leaf[slots[s]])
+    for s in range(copy_start[label], copy_start[label + 1]):
+        place = place_of(leaf, count, copy_leaf[s])
         if place >= 0 and not visited[place] and wanted[place] == 0:
             wanted[place] = 1
             marked += 1
@@ -256,15 +257,15 @@ def note_wanted(
 
 @borrowing
 def write_best(
-    index: SearchArrays, found: int, candidates: Ints, slot_start: Longs, slots: Longs,
-    slot_leaf: Ints, leaf: Ints, count: int, room: Floats, kind: int, merge: int, labels: Ints,
+    index: SearchArrays, found: int, candidates: Ints, copy_start: Longs, copy_slot: Longs,
+    copy_leaf: Ints, leaf: Ints, count: int, room: Floats, kind: int, merge: int, labels: Ints,
     scores: Floats,
 ) -> None:  # fmt: skip
     """Rank the candidates of one instance by their merged scores (OUT labels, scores)."""
     kept = 0
     for c in range(found):
         score = merged_score(
-            index, candidates[c], slot_start, slots, slot_leaf, leaf, count, room, kind, merge
+            index, candidates[c], copy_start, copy_slot, copy_leaf, leaf, count, room, kind, merge
         )
         kept = insert(labels, scores, kept, candidates[c], score)
     for place in range(kept, labels.size):
@@ -279,9 +280,10 @@ def rank_overlapping(
     x_data: Floats,  # IN
     first_instance: int,  # IN: the block's first row of X
     index: SearchArrays,  # IN: the whole tree
-    slot_start: Longs,  # IN (n_labels + 1,)
-    slots: Longs,  # IN: the slots of each label
-    slot_leaf: Ints,  # IN (n_slots,)
+    copy_start: Longs,  # IN (n_labels + 1,): first copy of each label
+    copy_slot: Longs,  # IN (n_slots,): where the copies of each label are
+    copy_leaf: Ints,  # IN (n_slots,): in which leaf
+    copy_logs: Floats,  # IN: logarithm of any number of copies that a label has
     slack: float,  # IN float32: for sums the log of the largest number of copies of a label, else 0
     merge: int,  # IN: MEAN, MAX or SUM
     kind: int,  # IN: HINGE, SIGMOID or RAW
@@ -331,7 +333,7 @@ def rank_overlapping(
         )  # fmt: skip
         visit_leaves(
             x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
-            slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
+            copy_start, copy_slot, copy_leaf, copy_logs, merge, leaf, leaf_score, count, visits,
             visit_instance, visit_place,
             hit_code, hit_at, total, scratch, room, leaf_best, visited,
             best_id, best_score, best_count, bar,
@@ -345,13 +347,13 @@ def rank_overlapping(
         missing = 0
         for c in range(found):
             missing += note_wanted(
-                candidates[c], slot_start, slots, slot_leaf, leaf[i], count[i], visited[i],
+                candidates[c], copy_start, copy_slot, copy_leaf, leaf[i], count[i], visited[i],
                 wanted[i],
             )  # fmt: skip
         unfinished[i] = missing > 0
         if missing == 0:
             write_best(
-                index, found, candidates, slot_start, slots, slot_leaf, leaf[i], count[i], room[i],
+                index, found, candidates, copy_start, copy_slot, copy_leaf, leaf[i], count[i], room[i],
                 kind, merge, labels[i], scores[i],
             )  # fmt: skip
     visits = order_visits(
@@ -360,7 +362,7 @@ def rank_overlapping(
     )  # fmt: skip
     visit_leaves(
         x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
-        slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
+        copy_start, copy_slot, copy_leaf, copy_logs, merge, leaf, leaf_score, count, visits,
         visit_instance, visit_place, hit_code, hit_at, total, scratch, room, leaf_best,
         visited, best_id, best_score, best_count, bar,
     )  # fmt: skip
@@ -371,6 +373,6 @@ def rank_overlapping(
                 candidates,
             )  # fmt: skip
             write_best(
-                index, found, candidates, slot_start, slots, slot_leaf, leaf[i], count[i], room[i],
+                index, found, candidates, copy_start, copy_slot, copy_leaf, leaf[i], count[i], room[i],
                 kind, merge, labels[i], scores[i],
             )  # fmt: skip
