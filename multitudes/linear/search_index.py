@@ -16,7 +16,7 @@ from multitudes.kernels.lanes import LANES
 from multitudes.kernels.search import index
 from multitudes.kernels.search.beam_search import search_block
 from multitudes.kernels.search.index import SearchArrays
-from multitudes.kernels.search.overlap_search import MAX, MEAN, SUM, rank_overlapping
+from multitudes.kernels.search.overlap_search import MAX, MEAN, SUM, Copies, rank_overlapping
 from multitudes.kernels.threads import BufferPool, ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear.level_weights import LevelWeights, ends
@@ -212,7 +212,8 @@ def own_numbers(n: int) -> LabelArray:
 
 def as_units(values: npt.NDArray[Any], *, wide: bool) -> npt.NDArray[np.uint16]:
     """Return weights as the stream holds them; float16 holds the whole numbers of int8 exactly."""
-    return np.ascontiguousarray(values.astype(np.float32 if wide else np.float16, copy=False)).view(np.uint16)
+    numbers = values.astype(np.float32 if wide else np.float16, copy=False)
+    return np.ascontiguousarray(numbers).view(np.uint16)
 
 
 def block_lines(levels: Sequence[LevelWeights], child_count: npt.NDArray[np.int64]) -> FloatArray:
@@ -275,11 +276,12 @@ class OverlapSearch:
 
     def __init__(self, tree: LabelTree) -> None:
         self.n_labels = tree.n_labels
-        self.copy_start, self.copy_slot = tree.slots_of_label()
-        self.copy_leaf = tree.parents(tree.depth - 1).astype(np.int32)[self.copy_slot]
+        start, slot = tree.slots_of_label()
+        leaf = tree.parents(tree.depth - 1).astype(np.int32)[slot]
+        self.most_copies = int(np.diff(start).max())
+        numbers = np.maximum(np.arange(self.most_copies + 1), 1)
+        self.copies = Copies(start, slot, leaf, np.log(numbers).astype(np.float32))
         self.largest_leaf = int(np.diff(tree.offsets[-1]).max())
-        self.most_copies = int(np.diff(self.copy_start).max())
-        self.copy_logs = np.log(np.maximum(np.arange(self.most_copies + 1), 1)).astype(np.float32)
         self.n_leaves = tree.n_leaves
         self._buffers = BufferPool()
 
@@ -308,9 +310,7 @@ class OverlapSearch:
             level_start=arrays.level_start[:-1],
             slot_labels=np.arange(self.n_leaves, dtype=np.int32),
         )
-        search_block(
-            *X, start, upper, beam_width, scoring.kind, scoring.power, leaf, leaf_score
-        )
+        search_block(*X, start, upper, beam_width, scoring.kind, scoring.power, leaf, leaf_score)
         count = (leaf >= 0).sum(axis=1)
         slack = np.float32(np.log(self.most_copies) if merge == "sum" else 0)
         size = max(n, self.block_size(beam_width)) * beam_width * self._stride()
@@ -321,8 +321,7 @@ class OverlapSearch:
         ):
             room = buffer[: n * beam_width * self._stride()].reshape(n, beam_width, -1)
             rank_overlapping(
-                *X, start, arrays, self.copy_start, self.copy_slot, self.copy_leaf,
-                self.copy_logs, slack,
+                *X, start, arrays, self.copies, slack,
                 MERGES[merge], scoring.kind, scoring.power, leaf, leaf_score, count, seen,
                 room, *out,
             )  # fmt: skip

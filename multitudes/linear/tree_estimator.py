@@ -44,7 +44,6 @@ from multitudes.validation import (
     checked_sparse,
     checked_vectors,
     checked_weights,
-    few_rows,
 )
 
 _NOT_SAVED = {*NOT_IN_RESULT, "tree"}
@@ -203,10 +202,8 @@ class TreeEstimator(Estimator):
         self.check_fitted()
         top_k = checked_count(top_k, "top_k")
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
-        named = hasattr(self, "feature_names_in_")
         with ThreadTeam(self.n_jobs) as team:
-            rows = None if named else few_rows(X, self.n_features_in_)
-            X = self.known_features(X, team=team) if rows is None else rows
+            X = self.known_rows(X, team=team)
             index, allowed = self._index, None
             if labels is not None:
                 allowed = index.allow(labels)

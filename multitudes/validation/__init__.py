@@ -6,7 +6,7 @@ indices that nobody else can change during a call.
 
 from __future__ import annotations
 
-from multitudes.validation.few_rows import Rows, few_rows
+from multitudes.validation.few_rows import Rows, sound_rows
 from multitudes.validation.matrices import (
     checked_features,
     checked_hard_negatives,
@@ -29,6 +29,7 @@ from multitudes.validation.numbers import (
 from multitudes.validation.predictions import checked_predictions
 
 __all__ = [
+    "Rows",
     "checked_count",
     "checked_features",
     "checked_hard_negatives",
@@ -45,4 +46,5 @@ __all__ = [
     "checked_vectors",
     "checked_weights",
     "label_matrix",
+    "sound_rows",
 ]

@@ -27,14 +27,15 @@ class Rows(NamedTuple):
     data: npt.NDArray[np.float32]
 
 
-def few_rows(X: Any, n_features: int) -> Rows | None:
+def sound_rows(X: Any, n_features: int) -> Rows | None:
     """Return a copy of a sound CSR of at most `FEW` rows; None for anything else."""
     if type(X) is not sp.csr_matrix and type(X) is not sp.csr_array:
         return None
     starts, indices, values, shape = X.indptr, X.indices, X.data, X.shape
     if len(shape) != 2 or shape[0] > FEW or shape[1] != n_features:
         return None
-    if not (_is_plain(starts, _INT32) and _is_plain(indices, _INT32) and _is_plain(values, _FLOAT32)):
+    plain = _is_plain(starts, _INT32) and _is_plain(indices, _INT32)
+    if not plain or not _is_plain(values, _FLOAT32):
         return None
     if len(starts) != shape[0] + 1 or len(indices) != len(values):
         return None

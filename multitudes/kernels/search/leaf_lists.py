@@ -43,9 +43,7 @@ def list_leaves(
             count = 0
             if leaf[i, place] >= 0:
                 g = first_leaf + leaf[i, place]
-                n_blocks = add_up(
-                    index, g, x_indices, x_data, begin, end, hit_code, hit_at, total
-                )
+                n_blocks = add_up(index, g, x_indices, x_data, begin, end, hit_code, hit_at, total)
                 count = keep_children(
                     index, g, n_blocks, index.slot_labels, total, leaf_score[i, place],
                     kind, power, scratch, labels[i, place], scores[i, place], count,

@@ -11,6 +11,8 @@ label still in question. The result is the same as if all leaves of the beam had
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -26,7 +28,13 @@ from multitudes.kernels.search.beam_search import (
     order_visits,
     path_scores,
 )
-from multitudes.kernels.search.index import BLOCK_FIRST, CHILD_COUNT, CHILD_FIRST, SearchArrays, blocks_of
+from multitudes.kernels.search.index import (
+    BLOCK_FIRST,
+    CHILD_COUNT,
+    CHILD_FIRST,
+    SearchArrays,
+    blocks_of,
+)
 from multitudes.kernels.search.margins import add_up, block_margins
 
 MEAN, MAX, SUM = 0, 1, 2  # how the scores of a label's copies become one
@@ -34,6 +42,15 @@ MEAN, MAX, SUM = 0, 1, 2  # how the scores of a label's copies become one
 # A bound is a logarithm of summed float32, and may come out a little above the scores it is made
 # of: some units of the last place, relative and absolute.
 ROUNDING = np.float32(2e-6)
+
+
+class Copies(NamedTuple):
+    """Where the copies of labels are."""
+
+    start: Any  # int64 (n_labels + 1,): first copy of each label
+    slot: Any  # int64 (n_slots,): where it is
+    leaf: Any  # int32 (n_slots,): in which leaf
+    logs: Any  # float32: logarithm of any number of copies that a label has
 
 
 @borrowing
@@ -50,26 +67,24 @@ def place_of(leaf: Ints, count: int, wanted: int) -> int:
 
 
 @borrowing
-def copies_in_beam(
-    label: int, copy_start: Longs, copy_leaf: Ints, leaf: Ints, count: int
-) -> int:
+def copies_in_beam(label: int, copy: Copies, leaf: Ints, count: int) -> int:
     """Return how many of a label's leaves stand in a beam."""
     found = 0
-    for s in range(copy_start[label], copy_start[label + 1]):
-        found += place_of(leaf, count, copy_leaf[s]) >= 0
+    for s in range(copy.start[label], copy.start[label + 1]):
+        found += place_of(leaf, count, copy.leaf[s]) >= 0
     return found
 
 
 @borrowing
 def raise_bound(
     ids: Ints, bounds: Floats, count: int, label: int, score: float, copies: int,
-    copy_logs: Floats, merge: int,
+    copy: Copies, merge: int,
 ) -> int:  # fmt: skip
     """Enter a copy's score into the ranked bounds of labels; returns the new count.
 
     A label that fell off the list before starts again from this copy alone: still a bound.
     """
-    bound = score - copy_logs[copies] if merge == MEAN and copies > 1 else score
+    bound = score - copy.logs[copies] if merge == MEAN and copies > 1 else score
     for at in range(count):
         if ids[at] == label:
             if merge == MAX:
@@ -89,7 +104,7 @@ def raise_bound(
 
 @borrowing
 def merged_score(
-    index: SearchArrays, label: int, copy_start: Longs, copy_slot: Longs, copy_leaf: Ints, leaf: Ints,
+    index: SearchArrays, label: int, copy: Copies, leaf: Ints,
     count: int, room: Floats, kind: int, merge: int,
 ) -> np.float32:  # fmt: skip
     """Return the score of a label from all copies that its instance reached."""
@@ -97,11 +112,11 @@ def merged_score(
     total = 0.0
     best = -np.inf
     reached = 0
-    for s in range(copy_start[label], copy_start[label + 1]):
-        place = place_of(leaf, count, copy_leaf[s])
+    for s in range(copy.start[label], copy.start[label + 1]):
+        place = place_of(leaf, count, copy.leaf[s])
         if place >= 0:
             g = index.level_start[level] + leaf[place]
-            score = np.float64(room[place, copy_slot[s] - index.cluster[g, CHILD_FIRST]])
+            score = np.float64(room[place, copy.slot[s] - index.cluster[g, CHILD_FIRST]])
             best = max(best, score)
             total += score if kind == RAW else np.exp(score)
             reached += 1
@@ -145,7 +160,7 @@ def visit_leaves(
     index: SearchArrays,  # IN
     kind: int, power: int,  # IN: how a margin becomes a score
     slack: float,  # IN float32: how far a copy may lie below the k-th bound and still matter
-    copy_start: Longs, copy_slot: Longs, copy_leaf: Ints, copy_logs: Floats, merge: int,  # IN: as in `rank_overlapping`
+    copy: Copies, merge: int,  # IN: as in `rank_overlapping`
     leaf: Ints, leaf_score: Floats, leaf_count: Longs,  # IN (n, width), and (n,): the beams
     visits: int, visit_instance: Longs, visit_place: Longs,  # IN: which of them to visit, by leaf
     hit_code: Words, hit_at: Words, total: Floats, scratch: Floats,  # TMP
@@ -185,7 +200,7 @@ def visit_leaves(
             best_count[i] < best_id.shape[1] or highest >= best_score[i, best_count[i] - 1]
         ):
             best_count[i] = note_best(
-                index, g, n_blocks, own_room, copy_start, copy_slot, copy_leaf, copy_logs, merge,
+                index, g, n_blocks, own_room, copy, merge,
                 leaf[i], leaf_count[i], best_id[i], best_score[i], best_count[i],
             )  # fmt: skip
         if best_count[i] == best_id.shape[1]:
@@ -195,8 +210,8 @@ def visit_leaves(
 
 @borrowing
 def note_best(
-    index: SearchArrays, g: int, n_blocks: int, room: Floats, copy_start: Longs, copy_slot: Longs,
-    copy_leaf: Ints, copy_logs: Floats, merge: int, leaf: Ints, leaf_count: int, ids: Ints, bounds: Floats, count: int,
+    index: SearchArrays, g: int, n_blocks: int, room: Floats, copy: Copies,
+    merge: int, leaf: Ints, leaf_count: int, ids: Ints, bounds: Floats, count: int,
 ) -> int:  # fmt: skip
     """Raise the bounds of a leaf's labels; returns the new count of the list."""
     for block in range(n_blocks):
@@ -206,8 +221,8 @@ def note_best(
         while better != 0:
             child = block * LANES + np.int64(lowest_bit(better))
             label = index.slot_labels[index.cluster[g, CHILD_FIRST] + child]
-            copies = copies_in_beam(label, copy_start, copy_leaf, leaf, leaf_count)
-            count = raise_bound(ids, bounds, count, label, room[child], copies, copy_logs, merge)
+            copies = copies_in_beam(label, copy, leaf, leaf_count)
+            count = raise_bound(ids, bounds, count, label, room[child], copies, copy, merge)
             better &= better - np.int32(1)
     return count
 
@@ -242,13 +257,13 @@ def find_candidates(
 
 @borrowing
 def note_wanted(
-    label: int, copy_start: Longs, copy_slot: Longs, copy_leaf: Ints, leaf: Ints, count: int,
+    label: int, copy: Copies, leaf: Ints, count: int,
     visited: Bools, wanted: Floats,
 ) -> int:  # fmt: skip
     """Mark the places of a beam that hold a copy not scored yet; returns how many it marked."""
     marked = 0
-    for s in range(copy_start[label], copy_start[label + 1]):
-        place = place_of(leaf, count, copy_leaf[s])
+    for s in range(copy.start[label], copy.start[label + 1]):
+        place = place_of(leaf, count, copy.leaf[s])
         if place >= 0 and not visited[place] and wanted[place] == 0:
             wanted[place] = 1
             marked += 1
@@ -257,16 +272,14 @@ def note_wanted(
 
 @borrowing
 def write_best(
-    index: SearchArrays, found: int, candidates: Ints, copy_start: Longs, copy_slot: Longs,
-    copy_leaf: Ints, leaf: Ints, count: int, room: Floats, kind: int, merge: int, labels: Ints,
+    index: SearchArrays, found: int, candidates: Ints, copy: Copies,
+    leaf: Ints, count: int, room: Floats, kind: int, merge: int, labels: Ints,
     scores: Floats,
 ) -> None:  # fmt: skip
     """Rank the candidates of one instance by their merged scores (OUT labels, scores)."""
     kept = 0
     for c in range(found):
-        score = merged_score(
-            index, candidates[c], copy_start, copy_slot, copy_leaf, leaf, count, room, kind, merge
-        )
+        score = merged_score(index, candidates[c], copy, leaf, count, room, kind, merge)
         kept = insert(labels, scores, kept, candidates[c], score)
     for place in range(kept, labels.size):
         labels[place] = -1
@@ -280,10 +293,7 @@ def rank_overlapping(
     x_data: Floats,  # IN
     first_instance: int,  # IN: the block's first row of X
     index: SearchArrays,  # IN: the whole tree
-    copy_start: Longs,  # IN (n_labels + 1,): first copy of each label
-    copy_slot: Longs,  # IN (n_slots,): where the copies of each label are
-    copy_leaf: Ints,  # IN (n_slots,): in which leaf
-    copy_logs: Floats,  # IN: logarithm of any number of copies that a label has
+    copy: Copies,  # IN: of each label
     slack: float,  # IN float32: for sums the log of the largest number of copies of a label, else 0
     merge: int,  # IN: MEAN, MAX or SUM
     kind: int,  # IN: HINGE, SIGMOID or RAW
@@ -333,7 +343,7 @@ def rank_overlapping(
         )  # fmt: skip
         visit_leaves(
             x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
-            copy_start, copy_slot, copy_leaf, copy_logs, merge, leaf, leaf_score, count, visits,
+            copy, merge, leaf, leaf_score, count, visits,
             visit_instance, visit_place,
             hit_code, hit_at, total, scratch, room, leaf_best, visited,
             best_id, best_score, best_count, bar,
@@ -347,13 +357,13 @@ def rank_overlapping(
         missing = 0
         for c in range(found):
             missing += note_wanted(
-                candidates[c], copy_start, copy_slot, copy_leaf, leaf[i], count[i], visited[i],
+                candidates[c], copy, leaf[i], count[i], visited[i],
                 wanted[i],
             )  # fmt: skip
         unfinished[i] = missing > 0
         if missing == 0:
             write_best(
-                index, found, candidates, copy_start, copy_slot, copy_leaf, leaf[i], count[i], room[i],
+                index, found, candidates, copy, leaf[i], count[i], room[i],
                 kind, merge, labels[i], scores[i],
             )  # fmt: skip
     visits = order_visits(
@@ -362,7 +372,7 @@ def rank_overlapping(
     )  # fmt: skip
     visit_leaves(
         x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
-        copy_start, copy_slot, copy_leaf, copy_logs, merge, leaf, leaf_score, count, visits,
+        copy, merge, leaf, leaf_score, count, visits,
         visit_instance, visit_place, hit_code, hit_at, total, scratch, room, leaf_best,
         visited, best_id, best_score, best_count, bar,
     )  # fmt: skip
@@ -373,6 +383,6 @@ def rank_overlapping(
                 candidates,
             )  # fmt: skip
             write_best(
-                index, found, candidates, copy_start, copy_slot, copy_leaf, leaf[i], count[i], room[i],
+                index, found, candidates, copy, leaf[i], count[i], room[i],
                 kind, merge, labels[i], scores[i],
             )  # fmt: skip
