@@ -18,7 +18,12 @@ inner: Any = njit(nogil=True, cache=True, **_options)
 # atomic instructions, for every function that takes one and every view: in loops over small pieces
 # of work this took two fifths of the time, and threads wait for each other. Whoever calls holds the
 # arrays, so counting can be left out.
-borrowing: Any = njit(nogil=True, cache=True, _nrt=False, forceinline=True, **_options)
+_borrowing: Any = {**_options, "_nrt": False}
+borrowing: Any = njit(nogil=True, cache=True, **_borrowing)
+
+# The same, made part of whoever calls. A tuple of arrays is passed as some sixty words otherwise,
+# which takes longer than what many of these functions do.
+inlined: Any = njit(nogil=True, cache=True, forceinline=True, **_borrowing)
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:

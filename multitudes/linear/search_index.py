@@ -282,7 +282,7 @@ class OverlapSearch:
         numbers = np.maximum(np.arange(self.most_copies + 1), 1)
         self.copies = Copies(start, slot, leaf, np.log(numbers).astype(np.float32))
         self.largest_leaf = int(np.diff(tree.offsets[-1]).max())
-        self.n_leaves = tree.n_leaves
+        self.leaf_numbers = own_numbers(tree.n_leaves)
         self._buffers = BufferPool()
 
     def block_size(self, beam_width: int) -> int:
@@ -308,7 +308,7 @@ class OverlapSearch:
         leaf_score = np.empty((n, beam_width), np.float32)
         upper = arrays._replace(
             level_start=arrays.level_start[:-1],
-            slot_labels=np.arange(self.n_leaves, dtype=np.int32),
+            slot_labels=self.leaf_numbers,
         )
         search_block(*X, start, upper, beam_width, scoring.kind, scoring.power, leaf, leaf_score)
         count = (leaf >= 0).sum(axis=1)

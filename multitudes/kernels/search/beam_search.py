@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.arrays import Floats, Ints, Longs, Vector, Words
-from multitudes.kernels.compiling import borrowing, prefetch
+from multitudes.kernels.compiling import borrowing, inlined, prefetch
 from multitudes.kernels.lane_masks import lowest_bit
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, splat, store
 from multitudes.kernels.search.index import BLOCK_FIRST, CHILD_FIRST, SearchArrays
@@ -53,7 +53,7 @@ def insert(ids: Ints, scores: Floats, count: int, new_id: int, new_score: float)
     return min(count + 1, ids.size)
 
 
-@borrowing
+@inlined
 def path_scores(margin: Vector, parent: float, kind: int, power: int, scratch: Floats) -> Vector:
     """Scores of 16 children (lanes): the parent's plus the logarithm of the child's own."""
     if kind == HINGE:
@@ -72,7 +72,7 @@ def path_scores(margin: Vector, parent: float, kind: int, power: int, scratch: F
     return splat(parent) + margin
 
 
-@borrowing
+@inlined
 def keep_children(
     index: SearchArrays, g: int, n_blocks: int, names: Ints, total: Floats, parent: float,
     kind: int, power: int, scratch: Floats, ids: Ints, scores: Floats, count: int,
@@ -138,7 +138,7 @@ def order_visits(
     return visits
 
 
-@borrowing
+@inlined
 def fetch_visit(
     x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int, index: SearchArrays,
     first_cluster: int, cluster: Ints, visits: int, visit_instance: Longs, visit_place: Longs,

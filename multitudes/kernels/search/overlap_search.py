@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.arrays import Bools, Floats, Ints, Longs, Words
-from multitudes.kernels.compiling import borrowing, prefetch
+from multitudes.kernels.compiling import borrowing, inlined, prefetch
 from multitudes.kernels.lane_masks import MATCHED, lowest_bit, matches
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, select, splat, store
 from multitudes.kernels.search.beam_search import (
@@ -53,20 +53,20 @@ class Copies(NamedTuple):
     logs: Any  # float32: logarithm of any number of copies that a label has
 
 
-@borrowing
+@inlined
 def place_of(leaf: Ints, count: int, wanted: int) -> int:
     """Return where a leaf stands in a beam; -1 where it does not.
 
     Compares whole vectors, and so reads up to 7 numbers beyond a beam, which do not count.
     """
     for start in range(0, count, MATCHED):
-        place = start + np.int64(lowest_bit(matches(leaf, start, wanted)))
+        place: Any = start + np.int64(lowest_bit(matches(leaf, start, wanted)))
         if place < min(count, start + MATCHED):
             return place
     return -1
 
 
-@borrowing
+@inlined
 def copies_in_beam(label: int, copy: Copies, leaf: Ints, count: int) -> int:
     """Return how many of a label's leaves stand in a beam."""
     found = 0
@@ -75,7 +75,7 @@ def copies_in_beam(label: int, copy: Copies, leaf: Ints, count: int) -> int:
     return found
 
 
-@borrowing
+@inlined
 def raise_bound(
     ids: Ints, bounds: Floats, count: int, label: int, score: float, copies: int,
     copy: Copies, merge: int,
@@ -102,7 +102,7 @@ def raise_bound(
     return insert(ids, bounds, count, label, bound)
 
 
-@borrowing
+@inlined
 def merged_score(
     index: SearchArrays, label: int, copy: Copies, leaf: Ints,
     count: int, room: Floats, kind: int, merge: int,
@@ -129,7 +129,7 @@ def merged_score(
     return np.float32(np.log(total)) if total > 0.0 else np.float32(best)
 
 
-@borrowing
+@inlined
 def score_leaf(
     index: SearchArrays, g: int, n_blocks: int, parent: float, kind: int, power: int, total: Floats,
     scratch: Floats, room: Floats,
@@ -208,7 +208,7 @@ def visit_leaves(
             bar[i] = worst - slack - ROUNDING * (np.float32(1.0) + abs(worst))
 
 
-@borrowing
+@inlined
 def note_best(
     index: SearchArrays, g: int, n_blocks: int, room: Floats, copy: Copies,
     merge: int, leaf: Ints, leaf_count: int, ids: Ints, bounds: Floats, count: int,
@@ -227,7 +227,7 @@ def note_best(
     return count
 
 
-@borrowing
+@inlined
 def find_candidates(
     index: SearchArrays, leaf: Ints, count: int, visited: Bools, leaf_best: Floats, room: Floats,
     bar: float, seen: Bools, candidates: Ints,
@@ -255,7 +255,7 @@ def find_candidates(
     return found
 
 
-@borrowing
+@inlined
 def note_wanted(
     label: int, copy: Copies, leaf: Ints, count: int,
     visited: Bools, wanted: Floats,
@@ -270,7 +270,7 @@ def note_wanted(
     return marked
 
 
-@borrowing
+@inlined
 def write_best(
     index: SearchArrays, found: int, candidates: Ints, copy: Copies,
     leaf: Ints, count: int, room: Floats, kind: int, merge: int, labels: Ints,
