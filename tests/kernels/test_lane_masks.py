@@ -1,5 +1,6 @@
 """Masks of lanes against numpy, with and without the instruction that spreads lanes."""
 
+import platform
 import subprocess
 import sys
 
@@ -57,12 +58,15 @@ def test_matches_are_marked():
     assert matches(array, 1, 9) == 0
 
 
-def test_a_processor_without_the_instruction(tmp_path):
-    """The same tests, compiled for x86-64 without AVX; on others, for what they are."""
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="compiled for other x86-64 processors")
+@pytest.mark.parametrize("features", ["+sse2", "+avx,+avx2,+f16c,+fma,+popcnt,+sse2"])
+def test_processors_without_the_instruction(tmp_path, features):
+    """The same tests, compiled for other processors."""
     code = f"import pytest, sys; sys.exit(pytest.main(['-q', '-x', {__file__!r}, '-k', 'spread']))"
+    cpu = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": features}
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={"PATH": "", "NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)},
+        env={"PATH": "", "NUMBA_CACHE_DIR": str(tmp_path), **cpu},
         cwd=lane_masks.__file__.rsplit("/multitudes/", 1)[0],
         capture_output=True,
         text=True,
