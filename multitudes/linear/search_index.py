@@ -191,7 +191,8 @@ def heat_of_features(levels: Sequence[LevelWeights], n_features: int) -> npt.NDA
     for level in levels:
         known += np.bincount(level.row_feature, minlength=n_features)
     shares = known / max(1, known.max(initial=0))
-    return np.digitize(shares, 2.0 ** -np.arange(index.HEATS - 1, 0, -1)).astype(np.uint8)
+    steps = 2.0 ** -np.arange(index.HEATS - 1, 0, -1)
+    return np.asarray(np.digitize(shares, steps), np.uint8)
 
 
 def check_lengths(codes: npt.NDArray[np.int64]) -> None:
