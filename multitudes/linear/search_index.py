@@ -314,7 +314,9 @@ class OverlapSearch:
         search_block(*X, start, upper, beam_width, scoring.kind, scoring.power, leaf, leaf_score)
         count = (leaf >= 0).sum(axis=1)
         slack = np.float32(np.log(self.most_copies) if merge == "sum" else 0)
-        size = max(n, self.block_size(beam_width)) * beam_width * self._stride()
+        # A few instances take what they need: to ask for more would read the system's limits.
+        room_for = n if n <= LANES else max(n, self.block_size(beam_width))
+        size = room_for * beam_width * self._stride()
         memory.ask(4 * size, f"a beam_width of {beam_width:,} leaves", advice="lower beam_width")
         with (
             self._buffers.lend("seen", lambda: np.zeros(self.n_labels, np.bool_)) as seen,
