@@ -14,7 +14,7 @@ from multitudes.errors import ConfigError, NotFittedError, suggestion
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.metrics import precision_at_k
 from multitudes.types import Predictions, Sparse
-from multitudes.validation import checked_features, label_matrix
+from multitudes.validation import Rows, checked_features, label_matrix, sound_rows
 
 __all__ = ["Estimator"]
 
@@ -134,6 +134,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return checked_features(
             X, n_features=self.n_features_in_, name=name, model=type(self).__name__, team=team
         )
+
+    def known_rows(self, X: Any, *, team: ThreadTeam | None = None) -> Sparse | Rows:
+        """Return what kernels read of features; a few rows that are sound take a short way.
+
+        A model made of others hands them the rows that it has checked.
+        """
+        if type(X) is Rows:
+            return X
+        named = hasattr(self, "feature_names_in_")
+        rows = None if named else sound_rows(X, self.n_features_in_)
+        return self.known_features(X, team=team) if rows is None else rows
 
     def note_feature_names(self, X: Any) -> None:
         """Set `feature_names_in_` if X is a table with names of columns."""

@@ -78,6 +78,15 @@ class Predictions:
         object.__setattr__(self, "labels", labels.astype(np.int32, copy=False))
         object.__setattr__(self, "scores", scores.astype(np.float32, copy=False))
 
+    @classmethod
+    def of_kernel(cls, labels: LabelArray, scores: FloatArray, n_labels: int) -> Predictions:
+        """Return predictions that a kernel has made, whose arrays need no checking."""
+        found = object.__new__(cls)
+        object.__setattr__(found, "labels", labels)
+        object.__setattr__(found, "scores", scores)
+        object.__setattr__(found, "n_labels", n_labels)
+        return found
+
     def __len__(self) -> int:
         return int(self.labels.shape[0])
 
@@ -252,6 +261,14 @@ class Predictions:
 
 
 def blank_lists(n_instances: int, top_k: int) -> tuple[LabelArray, FloatArray]:
+    """Return labels and scores (n_instances, top_k) without any label in them."""
+    labels, scores = room_for_lists(n_instances, top_k)
+    labels.fill(NO_LABEL)
+    scores.fill(NO_SCORE)
+    return labels, scores
+
+
+def room_for_lists(n_instances: int, top_k: int) -> tuple[LabelArray, FloatArray]:
     """Return labels and scores (n_instances, top_k) to be filled; memory is asked for first."""
     memory.ask(
         16 * n_instances * top_k,
@@ -259,7 +276,7 @@ def blank_lists(n_instances: int, top_k: int) -> tuple[LabelArray, FloatArray]:
         advice="lower top_k, or predict fewer instances at once",
     )
     shape = (n_instances, top_k)
-    return np.full(shape, NO_LABEL, np.int32), np.full(shape, NO_SCORE, np.float32)
+    return np.empty(shape, np.int32), np.empty(shape, np.float32)
 
 
 def _check_width(k: Any, name: str) -> None:

@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from multitudes.interchange.levels import NEVER
 from multitudes.kernels.lanes import LANES
-from multitudes.kernels.search.beam_search import SearchArrays, search_block
+from multitudes.kernels.search.beam_search import search_block
+from multitudes.kernels.search.index import SearchArrays
 from multitudes.kernels.search.leaf_lists import list_leaves
-from multitudes.kernels.threads import ThreadBuffers, ThreadTeam, resolve_threads
+from multitudes.kernels.threads import ThreadTeam, resolve_threads
 from multitudes.linear import Parabel, XRLinear
 from multitudes.linear.scoring import scoring
 from multitudes.linear.search_index import SearchIndex, own_numbers
@@ -62,9 +63,12 @@ class OmikujiForest(Parabel):
         self.check_fitted()
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
-        X = self.known_features(X)
+        X = self.known_rows(X)
         wanted = None if labels is None else checked_label_ids(labels, self.n_labels_)
-        indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
+        indptr, indices = (
+            X.indptr.astype(np.int64, copy=False),
+            X.indices.astype(np.int32, copy=False),
+        )
         masks = [search.mask(wanted) for search in self._searches]
 
         def block(bounds: tuple[int, int]) -> Predictions:
@@ -104,7 +108,6 @@ class LeafSearch:
     def __init__(self, model: XRLinear) -> None:
         self.tree, self.scoring = model.tree_, scoring(model.score_function)
         self.index = SearchIndex(model.tree_, model.levels_, model.n_features_in_)
-        self._buffers = ThreadBuffers()
 
     @cached_property
     def known(self) -> LabelArray:
@@ -166,9 +169,6 @@ class LeafSearch:
             above = arrays._replace(
                 level_start=arrays.level_start[:-1], slot_labels=self.leaf_numbers
             )
-            row_of = self._buffers.get(
-                "row_of", lambda: np.full(self.index.n_features, -1, np.int32)
-            )
             kind, power = self.scoring.kind, self.scoring.power
-            search_block(*X, start, above, width, kind, power, row_of, leaf, score)
+            search_block(*X, start, above, width, kind, power, leaf, score)
         return leaf, score

@@ -14,6 +14,17 @@ from numba.extending import intrinsic
 _options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 inner: Any = njit(nogil=True, cache=True, **_options)
 
+# For those of them that make no arrays but views. numba counts the references to an array with
+# atomic instructions, for every function that takes one and every view: in loops over small pieces
+# of work this took two fifths of the time, and threads wait for each other. Whoever calls holds the
+# arrays, so counting can be left out.
+_borrowing: Any = {**_options, "_nrt": False}
+borrowing: Any = njit(nogil=True, cache=True, **_borrowing)
+
+# The same, made part of whoever calls. A tuple of arrays is passed as some sixty words otherwise,
+# which takes longer than what many of these functions do.
+inlined: Any = njit(nogil=True, cache=True, forceinline=True, **_borrowing)
+
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Start loading ``array[index]`` (one-dimensional, index in range) into the cache.

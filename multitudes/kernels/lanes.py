@@ -68,13 +68,13 @@ def _left_out(lanes: Any) -> Any:
     return types.Omitted(None) if lanes is None else lanes
 
 
-def _element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+def element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
     """Pointer to array[index] of a contiguous array."""
     struct = context.make_array(array_type)(context, builder, array)
     return builder.gep(struct.data, [index])
 
 
-def _to_float(builder: Any, dtype: Any, value: Any, target: Any) -> Any:
+def to_float(builder: Any, dtype: Any, value: Any, target: Any) -> Any:
     """Stored numbers as float32: float32 itself, float16 bits in uint16, or int8."""
     if dtype == types.float32:
         return value
@@ -137,11 +137,11 @@ def load(typingctx: Any, array: Any, index: Any, lanes: Any = None) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         index_value = context.cast(builder, args[1], signature.args[1], types.intp)
-        pointer = _element_pointer(context, builder, signature.args[0], args[0], index_value)
+        pointer = element_pointer(context, builder, signature.args[0], args[0], index_value)
         stored = _vector(result.width, _STORED[signature.args[0].dtype])
         value = builder.load(builder.bitcast(pointer, stored.as_pointer()))
         value.align = 1
-        return _to_float(builder, signature.args[0].dtype, value, _vector(result.width))
+        return to_float(builder, signature.args[0].dtype, value, _vector(result.width))
 
     return result(array, index, _left_out(lanes)), codegen
 
@@ -152,11 +152,11 @@ def number(typingctx: Any, array: Any, index: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         index_value = context.cast(builder, args[1], signature.args[1], types.intp)
-        pointer = _element_pointer(context, builder, signature.args[0], args[0], index_value)
+        pointer = element_pointer(context, builder, signature.args[0], args[0], index_value)
         stored = _STORED[signature.args[0].dtype]
         value = builder.load(builder.bitcast(pointer, stored.as_pointer()))
         value.align = 1
-        return _to_float(builder, signature.args[0].dtype, value, ir.FloatType())
+        return to_float(builder, signature.args[0].dtype, value, ir.FloatType())
 
     return types.float32(array, index), codegen
 
@@ -167,7 +167,7 @@ def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         index_value = context.cast(builder, args[1], signature.args[1], types.intp)
-        pointer = _element_pointer(context, builder, signature.args[0], args[0], index_value)
+        pointer = element_pointer(context, builder, signature.args[0], args[0], index_value)
         vector = _vector(signature.args[2].width)
         instruction = builder.store(args[2], builder.bitcast(pointer, vector.as_pointer()))
         instruction.align = 4

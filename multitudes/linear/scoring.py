@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -48,19 +47,21 @@ class Scoring(NamedTuple):
         return np.exp(path_scores) if self.exponentiate else path_scores
 
 
+RULES = {
+    "sigmoid": Scoring(SIGMOID, 1, True),
+    "log-sigmoid": Scoring(SIGMOID, 1, False),
+    "raw": Scoring(RAW, 1, False),
+    **{f"l{power}-hinge": Scoring(HINGE, power, True) for power in range(1, 10)},
+    **{f"log-l{power}-hinge": Scoring(HINGE, power, False) for power in range(1, 10)},
+}
+
+
 def scoring(name: str) -> Scoring:
     """Return the rule of a name."""
-    hinge = re.fullmatch(r"(log-)?l([1-9])-hinge", name) if isinstance(name, str) else None
-    if hinge:
-        return Scoring(HINGE, int(hinge[2]), not hinge[1])
-    rules = {
-        "sigmoid": Scoring(SIGMOID, 1, True),
-        "log-sigmoid": Scoring(SIGMOID, 1, False),
-        "raw": Scoring(RAW, 1, False),
-    }
-    if not isinstance(name, str) or name not in rules:
+    rule = RULES.get(name) if isinstance(name, str) else None
+    if rule is None:
         raise ConfigError(f"score_function must be {SCORES}, got {name!r}")
-    return rules[name]
+    return rule
 
 
 def score_tree_pairs(

@@ -10,17 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes import memory
-from multitudes.errors import ConfigError
-from multitudes.files.large import joined, new_array
+from multitudes.errors import ConfigError, ResourceError
+from multitudes.files.large import new_array
+from multitudes.kernels.lane_masks import MATCHED
 from multitudes.kernels.lanes import LANES
-from multitudes.kernels.search.beam_search import SearchArrays, search_block
-from multitudes.kernels.search.index import fill_chunks, measure_chunks
-from multitudes.kernels.search.overlap_search import MAX, MEAN, SUM, rank_overlapping
-from multitudes.kernels.threads import BufferPool, ThreadBuffers, ThreadTeam
+from multitudes.kernels.search import index
+from multitudes.kernels.search.beam_search import search_block
+from multitudes.kernels.search.index import SearchArrays
+from multitudes.kernels.search.overlap_search import MAX, MEAN, SUM, Copies, rank_overlapping
+from multitudes.kernels.threads import BufferPool, ThreadTeam
 from multitudes.labels import LabelTree
-from multitudes.linear.level_weights import LevelWeights, ends, joined_starts
+from multitudes.linear.level_weights import LevelWeights, ends
 from multitudes.linear.scoring import Scoring
-from multitudes.types import FloatArray, LabelArray, blank_lists
+from multitudes.types import FloatArray, LabelArray, room_for_lists
 from multitudes.validation import checked_label_ids
 
 # Instances searched together: enough to share each chunk's weights, few enough for the beams to
@@ -41,7 +43,7 @@ class SearchIndex:
 
     def __init__(self, tree: LabelTree, levels: Sequence[LevelWeights], n_features: int) -> None:
         self.tree, self.levels, self.n_features = tree, levels, n_features
-        self._buffers = ThreadBuffers()
+        self.n_leaves = tree.n_leaves
 
     @cached_property
     def arrays(self) -> SearchArrays:
@@ -82,20 +84,20 @@ class SearchIndex:
             indptr = indptr.astype(np.int64)
         if indices.dtype != np.int32:
             indices = indices.astype(np.int32)
-        labels, scores = blank_lists(n, top_k)
+        labels, scores = room_for_lists(n, top_k)
 
         def block(bounds: tuple[int, int]) -> None:
             start, stop = bounds
             if self.overlap is not None:
                 self.overlap.rank(
                     (indptr, indices, data), bounds, arrays, beam_width=beam_width,
-                    scoring=scoring, merge=merge, row_of=self._row_of(),
+                    scoring=scoring, merge=merge,
                     out=(labels[start:stop], scores[start:stop]),
                 )  # fmt: skip
                 return
             search_block(
                 indptr, indices, data, start, arrays, beam_width, scoring.kind, scoring.power,
-                self._row_of(), labels[start:stop], scores[start:stop],
+                labels[start:stop], scores[start:stop],
             )  # fmt: skip
 
         if n <= LANES:
@@ -108,9 +110,10 @@ class SearchIndex:
             if self.overlap is not None:
                 size = min(size, self.overlap.block_size(beam_width))
             team.map(block, [(i, min(n, i + size)) for i in range(0, n, size)])
-        scores = scoring.finish(scores)
-        scores[labels < 0] = -np.inf
-        return labels, scores
+        finished = scoring.finish(scores)
+        if scoring.exponentiate and labels.size and labels[:, -1].min() < 0:
+            finished[labels < 0] = -np.inf
+        return labels, finished
 
     def allow(self, labels: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """Return the `block_mask` under which only the given labels are found."""
@@ -125,69 +128,81 @@ class SearchIndex:
         held = ends(kept[self.tree.slot_labels].astype(np.int64))[self.tree.offsets[-1]]
         return int(np.count_nonzero(np.diff(held)))
 
-    def _row_of(self) -> npt.NDArray[np.int32]:
-        """The calling thread's map from feature to the row of some chunk, -1 where none was met."""
-        return self._buffers.get("row_of", lambda: np.full(self.n_features, -1, np.int32))
-
 
 def build_arrays(tree: LabelTree, levels: Sequence[LevelWeights], n_features: int) -> SearchArrays:
-    """Expand all levels into the arrays that the kernels read."""
+    """Lay out all levels as the kernels read them."""
     depth = len(levels)
     offsets = [tree.offsets[level] for level in range(depth)]
-    child_count = np.concatenate([np.diff(own) for own in offsets])
+    level_start = ends([len(own) - 1 for own in offsets])
+    cluster = np.zeros((level_start[-1], index.N_COLUMNS), np.int64)
+    wide = any(level.entry_value.dtype == np.float32 for level in levels)
+    codes = np.empty(len(cluster), np.int64)
+    for number, level in enumerate(levels):
+        own = slice(level_start[number], level_start[number + 1])
+        cluster[own, index.CHILD_FIRST] = offsets[number][:-1]
+        cluster[own, index.CHILD_COUNT] = np.diff(offsets[number])
+        index.measure_chunks(
+            level.chunk_row, level.row_entry, level.entry_child, np.diff(offsets[number]),
+            1 + wide, codes[own],
+        )  # fmt: skip
+    check_lengths(codes)
+    child_count = cluster[:, index.CHILD_COUNT]
     n_blocks = -(-child_count // LANES)
-    chunk_row = ends(np.concatenate([np.diff(level.chunk_row) for level in levels]))
-    row_feature = joined([level.row_feature for level in levels], np.int32)
-    row_entry = joined_starts([level.row_entry for level in levels])
-    child_type = np.result_type(*[level.entry_child.dtype for level in levels])
-    entry_child = joined([level.entry_child for level in levels], child_type)
-    value_type = np.result_type(*[level.entry_value.dtype for level in levels])
-    stored = joined([level.entry_value for level in levels], value_type)
-    n_clusters = len(child_count)
-    filled = np.zeros(int(n_blocks.max(initial=1)), np.int32)
-    dense, shift = np.empty(n_clusters, np.uint8), np.empty(n_clusters, np.uint8)
-    segments, entries, buckets = (np.empty(n_clusters, np.int64) for _ in range(3))
-    measure_chunks(
-        chunk_row, row_entry, entry_child, child_count, n_features,
-        dense, shift, segments, entries, buckets, filled,
-    )  # fmt: skip
-    chunk_segment, chunk_entry, chunk_bucket = ends(segments), ends(entries), ends(buckets)
-    values = as_bits(stored)
-    row_place = new_array(2 * (len(row_feature) + 1), np.int64)
-    block_type = np.uint16 if len(filled) <= 1 << 16 else np.uint32
-    segment_block = new_array(chunk_segment[-1], block_type)
-    segment_value = new_array(chunk_segment[-1] * LANES, values.dtype, zeros=True)
-    index_child = new_array(chunk_entry[-1], child_type)
-    index_value = new_array(chunk_entry[-1], values.dtype)
-    bucket = new_array(chunk_bucket[-1], np.int32)
-    fill_chunks(
-        chunk_row, row_feature, row_entry, entry_child, values, child_count, dense, shift,
-        chunk_segment[:-1], chunk_entry[:-1], chunk_bucket[:-1],
-        row_place, segment_block, segment_value, index_child, index_value, bucket, filled,
-    )  # fmt: skip
-    full = depth == tree.depth
+    rows = np.concatenate([np.diff(level.chunk_row) for level in levels])
+    groups = rows // index.ROWS_PER_GROUP + 1
+    cluster[:, index.BLOCK_FIRST] = ends(n_blocks)[:-1]
+    cluster[:, index.GROUP_FIRST] = ends(groups)[:-1]
+    cluster[:, index.GROUP_COUNT] = groups
+    cluster[:, index.CODE_FIRST] = ends(codes)[:-1]
+    group = in_whole_lines(int(groups.sum()) * index.GROUP_LINE, np.int32)
+    group.fill(index.NO_FEATURE)
+    code = new_array(codes.sum() + index.CODE_MARGIN, np.uint16)
+    code[-index.CODE_MARGIN :] = 0
+    heat = heat_of_features(levels, n_features)
+    order = np.empty(rows.max(initial=0), np.int64)
+    for number, level in enumerate(levels):
+        index.fill_chunks(
+            level.chunk_row, level.row_feature, level.row_entry, level.entry_child,
+            as_units(level.entry_value, wide=wide), 1 + wide, heat,
+            cluster[level_start[number] : level_start[number + 1]], order, group, code,
+        )  # fmt: skip
     return SearchArrays(
-        level_start=ends([len(own) - 1 for own in offsets]),
-        child_first=np.concatenate([own[:-1] for own in offsets]),
-        child_count=child_count,
-        block_first=ends(n_blocks)[:-1],
+        level_start=level_start,
+        cluster=cluster,
         block_mask=np.concatenate(masks_by_level(tree, np.ones(tree.n_slots, bool))[:depth]),
-        child_scale=padded([level.scale for level in levels], child_count),
-        child_bias=padded([level.bias for level in levels], child_count),
-        chunk_row=chunk_row,
-        chunk_dense=dense,
-        chunk_shift=shift,
-        chunk_bucket=chunk_bucket[:-1],
-        bucket=bucket,
-        row_feature=row_feature,
-        row_place=row_place,
-        segment_block=segment_block,
-        segment_value=segment_value,
-        entry_child=index_child,
-        entry_value=index_value,
-        slot_labels=tree.slot_labels if full else own_numbers(int(offsets[-1][-1])),
+        block_line=block_lines(levels, child_count),
+        group=group,
+        code=code,
+        slot_labels=tree.slot_labels if depth == tree.depth else own_numbers(int(offsets[-1][-1])),
         largest_chunk=int(n_blocks.max(initial=1)),
+        wide=int(wide),
     )
+
+
+def in_whole_lines(size: int, dtype: Any) -> npt.NDArray[Any]:
+    """Return an array that begins with a line of the cache, 64 bytes."""
+    room = new_array(size * np.dtype(dtype).itemsize + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size * np.dtype(dtype).itemsize].view(dtype)
+
+
+def heat_of_features(levels: Sequence[LevelWeights], n_features: int) -> npt.NDArray[np.uint8]:
+    """In how many clusters each feature has weights, in a few steps: most in the last."""
+    known = np.zeros(n_features, np.int64)
+    for level in levels:
+        known += np.bincount(level.row_feature, minlength=n_features)
+    shares = known / max(1, known.max(initial=0))
+    steps = 2.0 ** -np.arange(index.HEATS - 1, 0, -1)
+    return np.asarray(np.digitize(shares, steps), np.uint8)
+
+
+def check_lengths(codes: npt.NDArray[np.int64]) -> None:
+    """Refuse a cluster whose rows cannot be addressed."""
+    if codes.max(initial=0) >= 1 << 32:
+        raise ResourceError(
+            f"the weights of one cluster take {2 * int(codes.max()) >> 30:,} GiB, and 8 GiB can be "
+            "searched: train with a smaller max_leaf_size, or a larger threshold"
+        )
 
 
 def own_numbers(n: int) -> LabelArray:
@@ -197,9 +212,19 @@ def own_numbers(n: int) -> LabelArray:
     return numbers
 
 
-def as_bits(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return float16 as the uint16 of its bits, as kernels read it."""
-    return values.view(np.uint16) if values.dtype == np.float16 else values
+def as_units(values: npt.NDArray[Any], *, wide: bool) -> npt.NDArray[np.uint16]:
+    """Return weights as the stream holds them; float16 holds the whole numbers of int8 exactly."""
+    numbers = values.astype(np.float32 if wide else np.float16, copy=False)
+    return np.ascontiguousarray(numbers).view(np.uint16)
+
+
+def block_lines(levels: Sequence[LevelWeights], child_count: npt.NDArray[np.int64]) -> FloatArray:
+    """Scales and biases of each block of 16 children, side by side."""
+    columns = [
+        padded([level.scale for level in levels], child_count).reshape(-1, LANES),
+        padded([level.bias for level in levels], child_count).reshape(-1, LANES),
+    ]
+    return np.hstack(columns).ravel()
 
 
 def padded(values: Sequence[FloatArray], child_count: npt.NDArray[np.int64]) -> FloatArray:
@@ -253,11 +278,13 @@ class OverlapSearch:
 
     def __init__(self, tree: LabelTree) -> None:
         self.n_labels = tree.n_labels
-        self.slot_start, self.slots = tree.slots_of_label()
-        self.slot_leaf = tree.parents(tree.depth - 1).astype(np.int32)
+        start, slot = tree.slots_of_label()
+        leaf = tree.parents(tree.depth - 1).astype(np.int32)[slot]
+        self.most_copies = int(np.diff(start).max())
+        numbers = np.maximum(np.arange(self.most_copies + 1), 1)
+        self.copies = Copies(start, slot, leaf, np.log(numbers).astype(np.float32))
         self.largest_leaf = int(np.diff(tree.offsets[-1]).max())
-        self.most_copies = int(np.diff(self.slot_start).max())
-        self.n_leaves = tree.n_leaves
+        self.leaf_numbers = own_numbers(tree.n_leaves)
         self._buffers = BufferPool()
 
     def block_size(self, beam_width: int) -> int:
@@ -273,24 +300,24 @@ class OverlapSearch:
         beam_width: int,
         scoring: Scoring,
         merge: str,
-        row_of: npt.NDArray[np.int32],
         out: tuple[LabelArray, FloatArray],
     ) -> None:
         """Fill `out` = (labels, scores), (n, top_k) each, for the rows of X within `bounds`."""
         start, stop = bounds
         n = stop - start
-        leaf = np.empty((n, beam_width), np.int32)
+        beyond = np.zeros(n * beam_width + MATCHED, np.int32)  # kernels read a little further
+        leaf = beyond[: n * beam_width].reshape(n, beam_width)
         leaf_score = np.empty((n, beam_width), np.float32)
         upper = arrays._replace(
             level_start=arrays.level_start[:-1],
-            slot_labels=np.arange(self.n_leaves, dtype=np.int32),
+            slot_labels=self.leaf_numbers,
         )
-        search_block(
-            *X, start, upper, beam_width, scoring.kind, scoring.power, row_of, leaf, leaf_score
-        )
+        search_block(*X, start, upper, beam_width, scoring.kind, scoring.power, leaf, leaf_score)
         count = (leaf >= 0).sum(axis=1)
         slack = np.float32(np.log(self.most_copies) if merge == "sum" else 0)
-        size = max(n, self.block_size(beam_width)) * beam_width * self._stride()
+        # A few instances take what they need: to ask for more would read the system's limits.
+        room_for = n if n <= LANES else max(n, self.block_size(beam_width))
+        size = room_for * beam_width * self._stride()
         memory.ask(4 * size, f"a beam_width of {beam_width:,} leaves", advice="lower beam_width")
         with (
             self._buffers.lend("seen", lambda: np.zeros(self.n_labels, np.bool_)) as seen,
@@ -298,8 +325,8 @@ class OverlapSearch:
         ):
             room = buffer[: n * beam_width * self._stride()].reshape(n, beam_width, -1)
             rank_overlapping(
-                *X, start, arrays, self.slot_start, self.slots, self.slot_leaf, slack,
-                MERGES[merge], scoring.kind, scoring.power, leaf, leaf_score, count, row_of, seen,
+                *X, start, arrays, self.copies, slack,
+                MERGES[merge], scoring.kind, scoring.power, leaf, leaf_score, count, seen,
                 room, *out,
             )  # fmt: skip
 

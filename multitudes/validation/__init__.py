@@ -6,6 +6,7 @@ indices that nobody else can change during a call.
 
 from __future__ import annotations
 
+from multitudes.validation.few_rows import Rows, sound_rows
 from multitudes.validation.matrices import (
     checked_features,
     checked_hard_negatives,
@@ -29,6 +30,7 @@ from multitudes.validation.predictions import checked_predictions
 from multitudes.validation.sparse import csr_of, owned
 
 __all__ = [
+    "Rows",
     "checked_count",
     "checked_features",
     "checked_hard_negatives",
@@ -47,4 +49,5 @@ __all__ = [
     "csr_of",
     "label_matrix",
     "owned",
+    "sound_rows",
 ]

@@ -106,6 +106,7 @@ def time_prediction(
         "n_online": len(rows),
         "online_p50_s": float(np.median(seconds)),
         "online_p99_s": float(np.quantile(seconds, 0.99)),
+        "peak_mb": peak_mb(),
     }
 
 

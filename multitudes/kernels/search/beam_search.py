@@ -1,9 +1,8 @@
 """Beam search through a tree of chunks, for a block of instances or a single one.
 
 Level by level, each instance keeps its `width` best clusters and scores their children. Instances
-are visited chunk by chunk, so that a chunk's weights are in cache for all that reached it. A
-feature is found in a chunk through a dense map where many instances share the chunk, through the
-chunk's buckets where few do: the same rows in the same order, so a batch equals its single rows.
+are visited cluster by cluster, so that its weights are in cache for all that reached it. Each visit
+adds up the same weights in the same order, so a batch equals its single rows.
 
 Path scores are sums of logarithms; nothing is exponentiated before the end. A child never scores
 above its parent (hinge and sigmoid), so once an instance has enough children, clusters that score
@@ -13,55 +12,22 @@ few rounds: the result is the same, about half the visits are saved.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from multitudes.kernels.arrays import Floats, Ints, Longs, Vector
-from multitudes.kernels.compiling import inner, prefetch
-from multitudes.kernels.lanes import (
-    LANES,
-    fma,
-    larger,
-    less_equal,
-    load,
-    number,
-    splat,
-    store,
-)
+from multitudes.kernels.arrays import Floats, Ints, Longs, Vector, Words
+from multitudes.kernels.compiling import borrowing, inlined, prefetch
+from multitudes.kernels.lane_masks import lowest_bit
+from multitudes.kernels.lanes import LANES, larger, less_equal, load, splat, store
+from multitudes.kernels.search.index import BLOCK_FIRST, CHILD_FIRST, SearchArrays
+from multitudes.kernels.search.margins import add_up, block_margins, fetch_groups
 
 HINGE, SIGMOID, RAW = 0, 1, 2
 
-# A map costs a write per row of the chunk, and saves some steps per feature met.
-MAP_PAYS = 64
 # Places of the beam visited in the first round; each later round goes twice as far.
 FIRST_ROUND = 2
-
-
-class SearchArrays(NamedTuple):
-    """The whole tree as flat arrays; clusters are numbered through all levels."""
-
-    level_start: Any  # int64 (depth + 1,): number of the first cluster of each level
-    child_first: Any  # int64 (n_clusters,): first child, counted within its own level
-    child_count: Any  # int64 (n_clusters,)
-    block_first: Any  # int64 (n_clusters,): first block of 16 children
-    block_mask: Any  # int32 (n_blocks,): which lanes hold a child that may be returned
-    child_scale: Any  # float32 (n_blocks * 16,): what a stored weight of the child is worth
-    child_bias: Any  # float32 (n_blocks * 16,)
-    chunk_row: Any  # int64 (n_clusters + 1,)
-    chunk_dense: Any  # uint8 (n_clusters,)
-    chunk_shift: Any  # uint8 (n_clusters,)
-    chunk_bucket: Any  # int64 (n_clusters,)
-    bucket: Any  # int32: first row of each bucket, counted from the chunk's first
-    row_feature: Any  # int32 (n_rows,)
-    row_place: Any  # int64 (2 * (n_rows + 1),): first segment and first entry of each row
-    segment_block: Any  # uint16 (n_segments,)
-    segment_value: Any  # float32, uint16 (float16 bits) or int8 (n_segments * 16,)
-    entry_child: Any  # uint16 (n_entries,)
-    entry_value: Any  # as segment_value (n_entries,)
-    slot_labels: Any  # int32 (n_slots,)
-    largest_chunk: int  # blocks of the cluster with most children
 
 
 @njit(nogil=True, cache=True)
@@ -87,122 +53,7 @@ def insert(ids: Ints, scores: Floats, count: int, new_id: int, new_score: float)
     return min(count + 1, ids.size)
 
 
-@inner
-def find_rows(
-    index: SearchArrays, g: int, x_indices: Ints, begin: int, end: int, hit_row: Longs,
-    hit_at: Longs,
-) -> int:  # fmt: skip
-    """Rows of chunk g that an instance's features meet, through the buckets; their number."""
-    first = index.chunk_row[g]
-    shift = index.chunk_shift[g]
-    hits = 0
-    for t in range(begin, end):
-        feature = x_indices[t]
-        b = index.chunk_bucket[g] + (feature >> shift)
-        row = first + index.bucket[b]
-        last = first + index.bucket[b + 1]
-        while row < last and index.row_feature[row] < feature:
-            row += 1
-        if row < last and index.row_feature[row] == feature:
-            hit_row[hits] = row
-            hit_at[hits] = t
-            hits += 1
-    return hits
-
-
-@inner
-def map_worth_it(visits: int, rows: int) -> bool:
-    """Return whether this number of visits to a chunk pays for a map of its rows."""
-    return visits > 1 and visits * MAP_PAYS > rows
-
-
-@njit(nogil=True, cache=True)
-def map_rows(
-    row_of: Ints, first: int, last: int, x_indices: Ints, begin: int, end: int, hit_row: Longs,
-    hit_at: Longs,
-) -> int:  # fmt: skip
-    """Find the same rows as `find_rows`, through a map from feature to row; returns their number.
-
-    The map may hold rows of other chunks from before: they lie outside of first <= row < last.
-    """
-    hits = 0
-    for t in range(begin, end):
-        row = row_of[x_indices[t]]
-        hit_row[hits] = row
-        hit_at[hits] = t
-        hits += first <= row < last
-    return hits
-
-
-@inner
-def add_dense(
-    index: SearchArrays, g: int, n_blocks: int, hits: int, hit_row: Longs, hit_at: Longs,
-    x_data: Floats, total: Floats,
-) -> None:  # fmt: skip
-    """Sum an instance's values times a dense chunk's rows; each block adds up in registers."""
-    first = index.chunk_row[g]
-    segment_at = index.row_place[2 * first]
-    values = index.segment_value
-    for block in range(n_blocks):
-        even = splat(np.float32(0.0))
-        odd = splat(np.float32(0.0))
-        h = 0
-        while h + 1 < hits:
-            at = segment_at + (hit_row[h] - first) * n_blocks + block
-            even = fma(splat(x_data[hit_at[h]]), load(values, at * LANES), even)
-            at = segment_at + (hit_row[h + 1] - first) * n_blocks + block
-            odd = fma(splat(x_data[hit_at[h + 1]]), load(values, at * LANES), odd)
-            h += 2
-        if h < hits:
-            at = segment_at + (hit_row[h] - first) * n_blocks + block
-            even = fma(splat(x_data[hit_at[h]]), load(values, at * LANES), even)
-        store(total, block * LANES, even + odd)
-
-
-@inner
-def add_sparse(
-    index: SearchArrays, n_blocks: int, hits: int, hit_row: Longs, hit_at: Longs, x_data: Floats,
-    total: Floats,
-) -> None:  # fmt: skip
-    """Sum an instance's values times a sparse chunk's rows."""
-    for block in range(n_blocks):
-        store(total, block * LANES, splat(np.float32(0.0)))
-    for h in range(hits):  # all rows are on their way before the first is read
-        row = hit_row[h]
-        prefetch(index.segment_value, index.row_place[2 * row] * LANES)
-        prefetch(index.entry_child, index.row_place[2 * row + 1])
-        prefetch(index.entry_value, index.row_place[2 * row + 1])
-    for h in range(hits):
-        row = hit_row[h]
-        value = x_data[hit_at[h]]
-        many = splat(value)
-        for s in range(index.row_place[2 * row], index.row_place[2 * row + 2]):
-            at = LANES * np.int64(index.segment_block[s])
-            store(total, at, fma(many, load(index.segment_value, s * LANES), load(total, at)))
-        for u in range(index.row_place[2 * row + 1], index.row_place[2 * row + 3]):
-            total[index.entry_child[u]] += value * number(index.entry_value, u)
-
-
-@inner
-def add_up(
-    index: SearchArrays, g: int, n_blocks: int, mapped: bool, row_of: Ints, x_indices: Ints,
-    x_data: Floats, begin: int, end: int, hit_row: Longs, hit_at: Longs, total: Floats,
-) -> None:  # fmt: skip
-    """Sum an instance's values times the weights of chunk g, for all children (OUT total)."""
-    if mapped:
-        hits = map_rows(
-            row_of, index.chunk_row[g], index.chunk_row[g + 1], x_indices, begin, end,
-            hit_row, hit_at,
-        )  # fmt: skip
-    else:
-        hits = find_rows(index, g, x_indices, begin, end, hit_row, hit_at)
-    if index.chunk_dense[g]:
-        add_dense(index, g, n_blocks, hits, hit_row, hit_at, x_data, total)
-    else:
-        add_sparse(index, n_blocks, hits, hit_row, hit_at, x_data, total)
-
-
-@inner
+@inlined
 def path_scores(margin: Vector, parent: float, kind: int, power: int, scratch: Floats) -> Vector:
     """Scores of 16 children (lanes): the parent's plus the logarithm of the child's own."""
     if kind == HINGE:
@@ -221,31 +72,27 @@ def path_scores(margin: Vector, parent: float, kind: int, power: int, scratch: F
     return splat(parent) + margin
 
 
-@inner
+@inlined
 def keep_children(
     index: SearchArrays, g: int, n_blocks: int, names: Ints, total: Floats, parent: float,
     kind: int, power: int, scratch: Floats, ids: Ints, scores: Floats, count: int,
 ) -> int:  # fmt: skip
     """Rank the scored children of cluster g among those kept so far; returns the new count."""
+    first_block = index.cluster[g, BLOCK_FIRST]
     for block in range(n_blocks):
-        at = (index.block_first[g] + block) * LANES
-        margin = fma(
-            load(total, block * LANES), load(index.child_scale, at), load(index.child_bias, at)
-        )
+        margin = block_margins(index, g, block, total)
         found = path_scores(margin, parent, kind, power, scratch)
         worst = scores[count - 1] if count == ids.size else np.float32(-np.inf)
-        better = less_equal(splat(worst), found) & index.block_mask[index.block_first[g] + block]
+        better = less_equal(splat(worst), found) & index.block_mask[first_block + block]
         if better == 0:
             continue
         store(scratch, 0, found)
-        child = index.child_first[g] + block * LANES
-        lane = 0
+        child = index.cluster[g, CHILD_FIRST] + block * LANES
         while better != 0:
-            if better & 1:
-                name = names[child + lane] if names.size > 0 else np.int32(child + lane)
-                count = insert(ids, scores, count, name, scratch[lane])
-            better >>= 1
-            lane += 1
+            lane = lowest_bit(better)
+            name = names[child + lane] if names.size > 0 else np.int32(child + lane)
+            count = insert(ids, scores, count, name, scratch[lane])
+            better &= better - np.int32(1)
     return count
 
 
@@ -291,43 +138,27 @@ def order_visits(
     return visits
 
 
-@inner
-def fetch_instance(
-    x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int, visit_instance: Longs,
+@inlined
+def fetch_visit(
+    x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int, index: SearchArrays,
+    first_cluster: int, cluster: Ints, visits: int, visit_instance: Longs, visit_place: Longs,
     visit: int,
 ) -> None:  # fmt: skip
-    """Fetch the features that the visit after the next will read."""
-    following = first_instance + visit_instance[visit + 2]
-    for t in range(x_indptr[following], x_indptr[following + 1], LANES):
-        prefetch(x_indices, t)
-        prefetch(x_data, t)
+    """Start loading what the next visit will look up, and the features of the one after it."""
+    if visit + 1 < visits:
+        i = visit_instance[visit + 1]
+        begin = x_indptr[first_instance + i]
+        end = x_indptr[first_instance + i + 1]
+        g = first_cluster + cluster[i, visit_place[visit + 1]]
+        fetch_groups(index, g, x_indices, begin, end)
+    if visit + 2 < visits:
+        following = first_instance + visit_instance[visit + 2]
+        for t in range(x_indptr[following], x_indptr[following + 1], LANES):
+            prefetch(x_indices, t)
+            prefetch(x_data, t)
 
 
-@inner
-def end_of_run(
-    cluster: Ints, visits: int, visit_instance: Longs, visit_place: Longs, at: int
-) -> int:
-    """Return where the visits to the cluster of visit `at` end."""
-    own = cluster[visit_instance[at], visit_place[at]]
-    until = at + 1
-    while until < visits and cluster[visit_instance[until], visit_place[until]] == own:
-        until += 1
-    return until
-
-
-@inner
-def map_chunk(index: SearchArrays, g: int, visits: int, row_of: Ints) -> bool:
-    """Enter the rows of a chunk into the map if the visits pay for it; returns whether."""
-    first = index.chunk_row[g]
-    last = index.chunk_row[g + 1]
-    mapped = map_worth_it(visits, last - first)
-    if mapped:
-        for row in range(first, last):
-            row_of[index.row_feature[row]] = row
-    return mapped
-
-
-@inner
+@borrowing
 def visit_clusters(
     x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int,  # IN: the block's X
     index: SearchArrays,  # IN
@@ -336,36 +167,31 @@ def visit_clusters(
     kind: int, power: int,  # IN: how a margin becomes a score
     cluster: Ints, score: Floats,  # IN: the beams
     visits: int, visit_instance: Longs, visit_place: Longs,  # IN: which to visit, by cluster
-    row_of: Ints,  # TMP (n_features,): -1, or a row of this index with the feature
-    hit_row: Longs, hit_at: Longs, total: Floats, scratch: Floats,  # TMP
+    hit_code: Words, hit_at: Words, total: Floats, scratch: Floats,  # TMP
     bar: Floats,  # OUT (n,): worst score kept, where a list is full
     ids: Ints, scores: Floats, count: Longs,  # OUT: the ranked children of each instance
 ) -> None:  # fmt: skip
     """Score the children of the visited clusters and keep the best of each instance."""
-    at = 0
-    while at < visits:
-        until = end_of_run(cluster, visits, visit_instance, visit_place, at)
-        g = index.level_start[level] + cluster[visit_instance[at], visit_place[at]]
-        n_blocks = (index.child_count[g] + LANES - 1) // LANES
-        mapped = map_chunk(index, g, until - at, row_of)
-        for visit in range(at, until):
-            i = visit_instance[visit]
-            if visit + 2 < until:
-                fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, visit)
-            begin = x_indptr[first_instance + i]
-            end = x_indptr[first_instance + i + 1]
-            add_up(
-                index, g, n_blocks, mapped, row_of, x_indices, x_data, begin, end,
-                hit_row, hit_at, total,
-            )  # fmt: skip
-            parent = score[i, visit_place[visit]]
-            count[i] = keep_children(
-                index, g, n_blocks, names, total, parent, kind, power, scratch,
-                ids[i], scores[i], count[i],
-            )  # fmt: skip
-            if count[i] == ids.shape[1] and kind != RAW:
-                bar[i] = scores[i, count[i] - 1]
-        at = until
+    first_cluster = index.level_start[level]
+    for visit in range(-1, visits):
+        fetch_visit(
+            x_indptr, x_indices, x_data, first_instance, index, first_cluster, cluster,
+            visits, visit_instance, visit_place, visit,
+        )  # fmt: skip
+        if visit < 0:
+            continue
+        i = visit_instance[visit]
+        g = first_cluster + cluster[i, visit_place[visit]]
+        begin = x_indptr[first_instance + i]
+        end = x_indptr[first_instance + i + 1]
+        n_blocks = add_up(index, g, x_indices, x_data, begin, end, hit_code, hit_at, total)
+        parent = score[i, visit_place[visit]]
+        count[i] = keep_children(
+            index, g, n_blocks, names, total, parent, kind, power, scratch,
+            ids[i], scores[i], count[i],
+        )  # fmt: skip
+        if count[i] == ids.shape[1] and kind != RAW:
+            bar[i] = scores[i, count[i] - 1]
 
 
 @njit(nogil=True, cache=True)
@@ -378,7 +204,6 @@ def search_block(
     beam_width: int,  # IN, at least 1
     kind: int,  # IN: HINGE, SIGMOID or RAW
     power: int,  # IN: of the hinge
-    row_of: Ints,  # TMP (n_features,): -1, or a row of this index with the feature
     labels: Ints,  # OUT (n, top_k): -1 where there are no more
     scores: Floats,  # OUT (n, top_k): logarithms for HINGE and SIGMOID; -inf beside -1
 ) -> None:
@@ -397,12 +222,12 @@ def search_block(
     longest = 0
     for i in range(first_instance, first_instance + n):
         longest = max(longest, x_indptr[i + 1] - x_indptr[i])
-    hit_row = np.empty(longest + 1, np.int64)
-    hit_at = np.empty(longest + 1, np.int64)
+    hit_code = np.empty(longest + 1, np.uint64)
+    hit_at = np.empty(longest + 1, np.uint64)
     total = np.empty(index.largest_chunk * LANES, np.float32)
     scratch = np.empty(LANES, np.float32)
     no_names = np.empty(0, np.int32)
-    ends = np.empty(index.child_count.size + 1 if n > 1 else 0, np.int64)
+    ends = np.empty(index.cluster.shape[0] + 1 if n > 1 else 0, np.int64)
     for i in range(n):
         cluster[i, 0] = 0
         score[i, 0] = 0.0
@@ -423,7 +248,7 @@ def search_block(
             visit_clusters(
                 x_indptr, x_indices, x_data, first_instance, index, level,
                 index.slot_labels if leaf else no_names, kind, power, cluster, score,
-                visits, visit_instance, visit_place, row_of, hit_row, hit_at, total, scratch, bar,
+                visits, visit_instance, visit_place, hit_code, hit_at, total, scratch, bar,
                 labels if leaf else next_cluster, scores if leaf else next_score, next_count,
             )  # fmt: skip
             from_place = to_place

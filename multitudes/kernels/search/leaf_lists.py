@@ -7,7 +7,9 @@ from numba import njit
 
 from multitudes.kernels.arrays import Floats, Ints, Longs
 from multitudes.kernels.lanes import LANES
-from multitudes.kernels.search.beam_search import SearchArrays, add_up, keep_children
+from multitudes.kernels.search.beam_search import keep_children
+from multitudes.kernels.search.index import SearchArrays
+from multitudes.kernels.search.margins import add_up
 
 
 @njit(nogil=True, cache=True)
@@ -29,11 +31,10 @@ def list_leaves(
     longest = 0
     for i in range(first_instance, first_instance + n):
         longest = max(longest, x_indptr[i + 1] - x_indptr[i])
-    hit_row = np.empty(longest + 1, np.int64)
-    hit_at = np.empty(longest + 1, np.int64)
+    hit_code = np.empty(longest + 1, np.uint64)
+    hit_at = np.empty(longest + 1, np.uint64)
     total = np.empty(index.largest_chunk * LANES, np.float32)
     scratch = np.empty(LANES, np.float32)
-    no_map = np.empty(0, np.int32)
     first_leaf = index.level_start[index.level_start.size - 2]
     for i in range(n):
         begin = x_indptr[first_instance + i]
@@ -42,11 +43,7 @@ def list_leaves(
             count = 0
             if leaf[i, place] >= 0:
                 g = first_leaf + leaf[i, place]
-                n_blocks = (index.child_count[g] + LANES - 1) // LANES
-                add_up(
-                    index, g, n_blocks, False, no_map, x_indices, x_data, begin, end,
-                    hit_row, hit_at, total,
-                )  # fmt: skip
+                n_blocks = add_up(index, g, x_indices, x_data, begin, end, hit_code, hit_at, total)
                 count = keep_children(
                     index, g, n_blocks, index.slot_labels, total, leaf_score[i, place],
                     kind, power, scratch, labels[i, place], scores[i, place], count,

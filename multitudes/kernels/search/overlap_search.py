@@ -11,24 +11,31 @@ label still in question. The result is the same as if all leaves of the beam had
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
-from multitudes.kernels.arrays import Bools, Floats, Ints, Longs
-from multitudes.kernels.compiling import inner, prefetch
-from multitudes.kernels.lanes import LANES, fma, larger, less_equal, load, select, splat, store
+from multitudes.kernels.arrays import Bools, Floats, Ints, Longs, Words
+from multitudes.kernels.compiling import borrowing, inlined, prefetch
+from multitudes.kernels.lane_masks import MATCHED, lowest_bit, matches
+from multitudes.kernels.lanes import LANES, larger, less_equal, load, select, splat, store
 from multitudes.kernels.search.beam_search import (
     FIRST_ROUND,
     RAW,
-    SearchArrays,
-    add_up,
-    end_of_run,
-    fetch_instance,
+    fetch_visit,
     insert,
-    map_chunk,
     order_visits,
     path_scores,
 )
+from multitudes.kernels.search.index import (
+    BLOCK_FIRST,
+    CHILD_COUNT,
+    CHILD_FIRST,
+    SearchArrays,
+    blocks_of,
+)
+from multitudes.kernels.search.margins import add_up, block_margins
 
 MEAN, MAX, SUM = 0, 1, 2  # how the scores of a label's copies become one
 
@@ -37,35 +44,47 @@ MEAN, MAX, SUM = 0, 1, 2  # how the scores of a label's copies become one
 ROUNDING = np.float32(2e-6)
 
 
-@inner
+class Copies(NamedTuple):
+    """Where the copies of labels are."""
+
+    start: Any  # int64 (n_labels + 1,): first copy of each label
+    slot: Any  # int64 (n_slots,): where it is
+    leaf: Any  # int32 (n_slots,): in which leaf
+    logs: Any  # float32: logarithm of any number of copies that a label has
+
+
+@inlined
 def place_of(leaf: Ints, count: int, wanted: int) -> int:
-    """Return where a leaf stands in a beam; -1 where it does not."""
-    for place in range(count):
-        if leaf[place] == wanted:
+    """Return where a leaf stands in a beam; -1 where it does not.
+
+    Compares whole vectors, and so reads up to 7 numbers beyond a beam, which do not count.
+    """
+    for start in range(0, count, MATCHED):
+        place: Any = start + np.int64(lowest_bit(matches(leaf, start, wanted)))
+        if place < min(count, start + MATCHED):
             return place
     return -1
 
 
-@inner
-def copies_in_beam(
-    label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints, count: int
-) -> int:
+@inlined
+def copies_in_beam(label: int, copy: Copies, leaf: Ints, count: int) -> int:
     """Return how many of a label's leaves stand in a beam."""
     found = 0
-    for s in range(slot_start[label], slot_start[label + 1]):
-        found += place_of(leaf, count, slot_leaf[slots[s]]) >= 0
+    for s in range(copy.start[label], copy.start[label + 1]):
+        found += place_of(leaf, count, copy.leaf[s]) >= 0
     return found
 
 
-@inner
+@inlined
 def raise_bound(
-    ids: Ints, bounds: Floats, count: int, label: int, score: float, copies: int, merge: int
-) -> int:
+    ids: Ints, bounds: Floats, count: int, label: int, score: float, copies: int,
+    copy: Copies, merge: int,
+) -> int:  # fmt: skip
     """Enter a copy's score into the ranked bounds of labels; returns the new count.
 
     A label that fell off the list before starts again from this copy alone: still a bound.
     """
-    bound = score - np.float32(np.log(copies)) if merge == MEAN and copies > 1 else score
+    bound = score - copy.logs[copies] if merge == MEAN and copies > 1 else score
     for at in range(count):
         if ids[at] == label:
             if merge == MAX:
@@ -83,9 +102,9 @@ def raise_bound(
     return insert(ids, bounds, count, label, bound)
 
 
-@inner
+@inlined
 def merged_score(
-    index: SearchArrays, label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints,
+    index: SearchArrays, label: int, copy: Copies, leaf: Ints,
     count: int, room: Floats, kind: int, merge: int,
 ) -> np.float32:  # fmt: skip
     """Return the score of a label from all copies that its instance reached."""
@@ -93,11 +112,11 @@ def merged_score(
     total = 0.0
     best = -np.inf
     reached = 0
-    for s in range(slot_start[label], slot_start[label + 1]):
-        place = place_of(leaf, count, slot_leaf[slots[s]])
+    for s in range(copy.start[label], copy.start[label + 1]):
+        place = place_of(leaf, count, copy.leaf[s])
         if place >= 0:
             g = index.level_start[level] + leaf[place]
-            score = np.float64(room[place, slots[s] - index.child_first[g]])
+            score = np.float64(room[place, copy.slot[s] - index.cluster[g, CHILD_FIRST]])
             best = max(best, score)
             total += score if kind == RAW else np.exp(score)
             reached += 1
@@ -110,7 +129,7 @@ def merged_score(
     return np.float32(np.log(total)) if total > 0.0 else np.float32(best)
 
 
-@inner
+@inlined
 def score_leaf(
     index: SearchArrays, g: int, n_blocks: int, parent: float, kind: int, power: int, total: Floats,
     scratch: Floats, room: Floats,
@@ -122,12 +141,8 @@ def score_leaf(
     none = splat(np.float32(-np.inf))
     highest = none
     for block in range(n_blocks):
-        at = index.block_first[g] + block
-        margin = fma(
-            load(total, block * LANES),
-            load(index.child_scale, at * LANES),
-            load(index.child_bias, at * LANES),
-        )
+        at = index.cluster[g, BLOCK_FIRST] + block
+        margin = block_margins(index, g, block, total)
         scored = path_scores(margin, parent, kind, power, scratch)
         scored = select(index.block_mask[at], scored, none)
         store(room, block * LANES, scored)
@@ -139,16 +154,16 @@ def score_leaf(
     return best
 
 
-@inner
+@borrowing
 def visit_leaves(
     x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int,  # IN: the block's X
     index: SearchArrays,  # IN
     kind: int, power: int,  # IN: how a margin becomes a score
     slack: float,  # IN float32: how far a copy may lie below the k-th bound and still matter
-    slot_start: Longs, slots: Longs, slot_leaf: Ints, merge: int,  # IN: as in `rank_overlapping`
+    copy: Copies, merge: int,  # IN: as in `rank_overlapping`
     leaf: Ints, leaf_score: Floats, leaf_count: Longs,  # IN (n, width), and (n,): the beams
     visits: int, visit_instance: Longs, visit_place: Longs,  # IN: which of them to visit, by leaf
-    row_of: Ints, hit_row: Longs, hit_at: Longs, total: Floats, scratch: Floats,  # TMP
+    hit_code: Words, hit_at: Words, total: Floats, scratch: Floats,  # TMP
     room: Floats,  # OUT (n, width, stride): score of every child of every visited leaf
     leaf_best: Floats,  # OUT (n, width): the best of them
     visited: Bools,  # OUT (n, width)
@@ -156,70 +171,63 @@ def visit_leaves(
     bar: Floats,  # OUT (n,): copies below cannot matter
 ) -> None:  # fmt: skip
     """Score the children of leaves and note the best copies of each instance."""
-    level = index.level_start.size - 2
-    at = 0
-    while at < visits:
-        until = end_of_run(leaf, visits, visit_instance, visit_place, at)
-        g = index.level_start[level] + leaf[visit_instance[at], visit_place[at]]
-        n_blocks = (index.child_count[g] + LANES - 1) // LANES
-        mapped = map_chunk(index, g, until - at, row_of)
-        for visit in range(at, until):
-            i = visit_instance[visit]
-            place = visit_place[visit]
-            if visit + 2 < until:
-                fetch_instance(x_indptr, x_indices, x_data, first_instance, visit_instance, visit)
-            if visit + 1 < until:
-                ahead = room[visit_instance[visit + 1], visit_place[visit + 1]]
-                for block in range(n_blocks):
-                    prefetch(ahead, block * LANES)
-            begin = x_indptr[first_instance + i]
-            end = x_indptr[first_instance + i + 1]
-            add_up(
-                index, g, n_blocks, mapped, row_of, x_indices, x_data, begin, end,
-                hit_row, hit_at, total,
+    first_leaf = index.level_start[index.level_start.size - 2]
+    for visit in range(-1, visits):
+        fetch_visit(
+            x_indptr, x_indices, x_data, first_instance, index, first_leaf, leaf,
+            visits, visit_instance, visit_place, visit,
+        )  # fmt: skip
+        if visit < 0:
+            continue
+        i = visit_instance[visit]
+        place = visit_place[visit]
+        g = first_leaf + leaf[i, place]
+        n_blocks = blocks_of(index.cluster[g, CHILD_COUNT])
+        if visit + 1 < visits:
+            ahead = room[visit_instance[visit + 1], visit_place[visit + 1]]
+            for block in range(n_blocks):
+                prefetch(ahead, block * LANES)
+        begin = x_indptr[first_instance + i]
+        end = x_indptr[first_instance + i + 1]
+        add_up(index, g, x_indices, x_data, begin, end, hit_code, hit_at, total)
+        own_room = room[i, place]
+        highest = score_leaf(
+            index, g, n_blocks, leaf_score[i, place], kind, power, total, scratch, own_room
+        )
+        leaf_best[i, place] = highest
+        visited[i, place] = True
+        if kind != RAW and (
+            best_count[i] < best_id.shape[1] or highest >= best_score[i, best_count[i] - 1]
+        ):
+            best_count[i] = note_best(
+                index, g, n_blocks, own_room, copy, merge,
+                leaf[i], leaf_count[i], best_id[i], best_score[i], best_count[i],
             )  # fmt: skip
-            own_room = room[i, place]
-            highest = score_leaf(
-                index, g, n_blocks, leaf_score[i, place], kind, power, total, scratch, own_room
-            )
-            leaf_best[i, place] = highest
-            visited[i, place] = True
-            if kind != RAW and (
-                best_count[i] < best_id.shape[1] or highest >= best_score[i, best_count[i] - 1]
-            ):
-                best_count[i] = note_best(
-                    index, g, n_blocks, own_room, slot_start, slots, slot_leaf, merge,
-                    leaf[i], leaf_count[i], best_id[i], best_score[i], best_count[i],
-                )  # fmt: skip
-            if best_count[i] == best_id.shape[1]:
-                worst = best_score[i, best_count[i] - 1]
-                bar[i] = worst - slack - ROUNDING * (np.float32(1.0) + abs(worst))
-        at = until
+        if best_count[i] == best_id.shape[1]:
+            worst = best_score[i, best_count[i] - 1]
+            bar[i] = worst - slack - ROUNDING * (np.float32(1.0) + abs(worst))
 
 
-@inner
+@inlined
 def note_best(
-    index: SearchArrays, g: int, n_blocks: int, room: Floats, slot_start: Longs, slots: Longs,
-    slot_leaf: Ints, merge: int, leaf: Ints, leaf_count: int, ids: Ints, bounds: Floats, count: int,
+    index: SearchArrays, g: int, n_blocks: int, room: Floats, copy: Copies,
+    merge: int, leaf: Ints, leaf_count: int, ids: Ints, bounds: Floats, count: int,
 ) -> int:  # fmt: skip
     """Raise the bounds of a leaf's labels; returns the new count of the list."""
     for block in range(n_blocks):
         worst = bounds[count - 1] if count == ids.size else np.float32(-np.inf)
         better = less_equal(splat(worst), load(room, block * LANES))
-        better &= index.block_mask[index.block_first[g] + block]
-        lane = 0
+        better &= index.block_mask[index.cluster[g, BLOCK_FIRST] + block]
         while better != 0:
-            if better & 1:
-                child = block * LANES + lane
-                label = index.slot_labels[index.child_first[g] + child]
-                copies = copies_in_beam(label, slot_start, slots, slot_leaf, leaf, leaf_count)
-                count = raise_bound(ids, bounds, count, label, room[child], copies, merge)
-            better >>= 1
-            lane += 1
+            child = block * LANES + np.int64(lowest_bit(better))
+            label = index.slot_labels[index.cluster[g, CHILD_FIRST] + child]
+            copies = copies_in_beam(label, copy, leaf, leaf_count)
+            count = raise_bound(ids, bounds, count, label, room[child], copies, copy, merge)
+            better &= better - np.int32(1)
     return count
 
 
-@inner
+@inlined
 def find_candidates(
     index: SearchArrays, leaf: Ints, count: int, visited: Bools, leaf_best: Floats, room: Floats,
     bar: float, seen: Bools, candidates: Ints,
@@ -231,51 +239,47 @@ def find_candidates(
         if not visited[place] or leaf_best[place] < bar:
             continue
         g = index.level_start[level] + leaf[place]
-        for block in range((index.child_count[g] + LANES - 1) // LANES):
+        for block in range(blocks_of(index.cluster[g, CHILD_COUNT])):
             better = less_equal(splat(bar), load(room[place], block * LANES))
-            better &= index.block_mask[index.block_first[g] + block]
-            lane = 0
+            better &= index.block_mask[index.cluster[g, BLOCK_FIRST] + block]
             while better != 0:
-                if better & 1:
-                    label = index.slot_labels[index.child_first[g] + block * LANES + lane]
-                    if not seen[label]:
-                        seen[label] = True
-                        candidates[found] = label
-                        found += 1
-                better >>= 1
-                lane += 1
+                child = block * LANES + np.int64(lowest_bit(better))
+                label = index.slot_labels[index.cluster[g, CHILD_FIRST] + child]
+                if not seen[label]:
+                    seen[label] = True
+                    candidates[found] = label
+                    found += 1
+                better &= better - np.int32(1)
     for c in range(found):
         seen[candidates[c]] = False
     return found
 
 
-@inner
+@inlined
 def note_wanted(
-    label: int, slot_start: Longs, slots: Longs, slot_leaf: Ints, leaf: Ints, count: int,
+    label: int, copy: Copies, leaf: Ints, count: int,
     visited: Bools, wanted: Floats,
 ) -> int:  # fmt: skip
     """Mark the places of a beam that hold a copy not scored yet; returns how many it marked."""
     marked = 0
-    for s in range(slot_start[label], slot_start[label + 1]):
-        place = place_of(leaf, count, slot_leaf[slots[s]])
+    for s in range(copy.start[label], copy.start[label + 1]):
+        place = place_of(leaf, count, copy.leaf[s])
         if place >= 0 and not visited[place] and wanted[place] == 0:
             wanted[place] = 1
             marked += 1
     return marked
 
 
-@inner
+@inlined
 def write_best(
-    index: SearchArrays, found: int, candidates: Ints, slot_start: Longs, slots: Longs,
-    slot_leaf: Ints, leaf: Ints, count: int, room: Floats, kind: int, merge: int, labels: Ints,
+    index: SearchArrays, found: int, candidates: Ints, copy: Copies,
+    leaf: Ints, count: int, room: Floats, kind: int, merge: int, labels: Ints,
     scores: Floats,
 ) -> None:  # fmt: skip
     """Rank the candidates of one instance by their merged scores (OUT labels, scores)."""
     kept = 0
     for c in range(found):
-        score = merged_score(
-            index, candidates[c], slot_start, slots, slot_leaf, leaf, count, room, kind, merge
-        )
+        score = merged_score(index, candidates[c], copy, leaf, count, room, kind, merge)
         kept = insert(labels, scores, kept, candidates[c], score)
     for place in range(kept, labels.size):
         labels[place] = -1
@@ -289,9 +293,7 @@ def rank_overlapping(
     x_data: Floats,  # IN
     first_instance: int,  # IN: the block's first row of X
     index: SearchArrays,  # IN: the whole tree
-    slot_start: Longs,  # IN (n_labels + 1,)
-    slots: Longs,  # IN: the slots of each label
-    slot_leaf: Ints,  # IN (n_slots,)
+    copy: Copies,  # IN: of each label
     slack: float,  # IN float32: for sums the log of the largest number of copies of a label, else 0
     merge: int,  # IN: MEAN, MAX or SUM
     kind: int,  # IN: HINGE, SIGMOID or RAW
@@ -299,7 +301,6 @@ def rank_overlapping(
     leaf: Ints,  # IN (n, width): the beams, best first
     leaf_score: Floats,  # IN (n, width)
     count: Longs,  # IN (n,): leaves in each beam
-    row_of: Ints,  # TMP (n_features,): -1, or a row of this index with the feature
     seen: Bools,  # TMP (n_labels,): all False, and False again afterwards
     room: Floats,  # TMP (n, width, stride): stride holds the largest leaf's blocks
     labels: Ints,  # OUT (n, top_k)
@@ -325,11 +326,11 @@ def rank_overlapping(
         for place in range(width):
             visited[i, place] = False
             wanted[i, place] = 0
-    hit_row = np.empty(longest + 1, np.int64)
-    hit_at = np.empty(longest + 1, np.int64)
+    hit_code = np.empty(longest + 1, np.uint64)
+    hit_at = np.empty(longest + 1, np.uint64)
     total = np.empty(index.largest_chunk * LANES, np.float32)
     scratch = np.empty(LANES, np.float32)
-    ends = np.empty(index.child_count.size + 1 if n > 1 else 0, np.int64)
+    ends = np.empty(index.cluster.shape[0] + 1 if n > 1 else 0, np.int64)
     candidates = np.empty(width * room.shape[2], np.int32)
     n_leaves = index.level_start[-1] - index.level_start[-2]
     from_place = np.int64(0)
@@ -342,9 +343,9 @@ def rank_overlapping(
         )  # fmt: skip
         visit_leaves(
             x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
-            slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
+            copy, merge, leaf, leaf_score, count, visits,
             visit_instance, visit_place,
-            row_of, hit_row, hit_at, total, scratch, room, leaf_best, visited,
+            hit_code, hit_at, total, scratch, room, leaf_best, visited,
             best_id, best_score, best_count, bar,
         )  # fmt: skip
         from_place = to_place
@@ -356,13 +357,13 @@ def rank_overlapping(
         missing = 0
         for c in range(found):
             missing += note_wanted(
-                candidates[c], slot_start, slots, slot_leaf, leaf[i], count[i], visited[i],
+                candidates[c], copy, leaf[i], count[i], visited[i],
                 wanted[i],
             )  # fmt: skip
         unfinished[i] = missing > 0
         if missing == 0:
             write_best(
-                index, found, candidates, slot_start, slots, slot_leaf, leaf[i], count[i], room[i],
+                index, found, candidates, copy, leaf[i], count[i], room[i],
                 kind, merge, labels[i], scores[i],
             )  # fmt: skip
     visits = order_visits(
@@ -371,8 +372,8 @@ def rank_overlapping(
     )  # fmt: skip
     visit_leaves(
         x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
-        slot_start, slots, slot_leaf, merge, leaf, leaf_score, count, visits,
-        visit_instance, visit_place, row_of, hit_row, hit_at, total, scratch, room, leaf_best,
+        copy, merge, leaf, leaf_score, count, visits,
+        visit_instance, visit_place, hit_code, hit_at, total, scratch, room, leaf_best,
         visited, best_id, best_score, best_count, bar,
     )  # fmt: skip
     for i in range(n):
@@ -382,6 +383,6 @@ def rank_overlapping(
                 candidates,
             )  # fmt: skip
             write_best(
-                index, found, candidates, slot_start, slots, slot_leaf, leaf[i], count[i], room[i],
+                index, found, candidates, copy, leaf[i], count[i], room[i],
                 kind, merge, labels[i], scores[i],
             )  # fmt: skip

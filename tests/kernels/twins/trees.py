@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.kernels.search.beam_search import HINGE, SIGMOID, SearchArrays
+from multitudes.kernels.search import index
+from multitudes.kernels.search.beam_search import HINGE, SIGMOID
+from multitudes.kernels.search.index import SearchArrays
 
 Array = npt.NDArray[Any]
 Rows = list[list[int]]
@@ -155,26 +157,48 @@ def kept_weights(
 # --- search_index --------------------------------------------------------------------------------
 
 
-def expand_chunk(index: SearchArrays, g: int, n_features: int) -> npt.NDArray[np.float32]:
+def expand_chunk(arrays: SearchArrays, g: int, n_features: int) -> npt.NDArray[np.float32]:
     """The stored weights of cluster g, dense (n_children, n_features)."""
-    n_blocks = -(-index.child_count[g] // 16)
+    n_children = arrays.cluster[g, index.CHILD_COUNT]
+    n_blocks = -(-n_children // 16)
     out = np.zeros((n_blocks * 16, n_features), np.float32)
-    segments = stored_numbers(index.segment_value).reshape(-1, 16)
-    entries = stored_numbers(index.entry_value)
-    for row in range(index.chunk_row[g], index.chunk_row[g + 1]):
-        column = out[:, index.row_feature[row]]
-        for s in range(index.row_place[2 * row], index.row_place[2 * row + 2]):
-            block = int(index.segment_block[s])
-            column[16 * block : 16 * block + 16] += segments[s]
-        for u in range(index.row_place[2 * row + 1], index.row_place[2 * row + 3]):
-            column[index.entry_child[u]] += entries[u]
-    return out[: index.child_count[g]]
+    for feature, start in rows_of(arrays, g).items():
+        column, at = out[:, feature], start
+        if n_blocks <= index.FULL_BLOCKS:
+            masks = arrays.code[start : start + n_blocks]
+            at += n_blocks
+            for block, mask in enumerate(masks):
+                at = unpack(arrays, at, int(mask), column[16 * block :][:16])
+            continue
+        block = 0
+        while arrays.code[at : at + 2].any():
+            block += int(arrays.code[at])
+            at = unpack(arrays, at + 2, int(arrays.code[at + 1]), column[16 * block :][:16])
+    return out[:n_children]
 
 
-def find_rows(index: SearchArrays, g: int, features: Array) -> list[tuple[int, int]]:
-    """(row of the index, place among `features`) of every feature that chunk g has."""
-    rows = range(index.chunk_row[g], index.chunk_row[g + 1])
-    row_of = {int(index.row_feature[row]): row for row in rows}
+def unpack(arrays: SearchArrays, at: int, mask: int, lanes: Array) -> int:
+    """Write the packed weights from `at` on to their lanes; returns where they end."""
+    marked = np.flatnonzero(lanes_of(mask))
+    end = at + len(marked) * (1 + arrays.wide)
+    lanes[marked] = arrays.code[at:end].view(np.float32 if arrays.wide else np.float16)
+    return end
+
+
+def rows_of(arrays: SearchArrays, g: int) -> dict[int, int]:
+    """{feature: where its row begins in the stream} of cluster g, by feature."""
+    first, count = arrays.cluster[g, [index.GROUP_FIRST, index.GROUP_COUNT]]
+    groups = arrays.group.reshape(-1, 2, index.GROUP)[first : first + count]
+    features, starts = groups[:, 0].ravel(), groups[:, 1].ravel().view(np.uint32)
+    kept = np.flatnonzero(features != index.NO_FEATURE)
+    kept = kept[np.argsort(features[kept])]
+    code = int(arrays.cluster[g, index.CODE_FIRST])
+    return {int(features[k]): code + int(starts[k]) for k in kept}
+
+
+def find_rows(arrays: SearchArrays, g: int, features: Array) -> list[tuple[int, int]]:
+    """(place in the stream, place among `features`) of every feature that cluster g has."""
+    row_of = rows_of(arrays, g)
     return [(row_of[f], t) for t, f in enumerate(features.tolist()) if f in row_of]
 
 
