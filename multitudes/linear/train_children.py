@@ -143,8 +143,8 @@ def kept_weights(
         np.empty(n_entries, np.float32),
         np.float32(solver.bias) * w[:, n_local * width :].ravel()[:n_children],
     )
-    kept = kept[:n_rows]
-    fill_kept(w, kept[np.argsort(features[kept])], features, cut, task.from_child, *chunk[:4], lanes)
+    order = kept[:n_rows][np.argsort(features[kept[:n_rows]])]
+    fill_kept(w, order, features, cut, task.from_child, *chunk[:4], lanes)
     return chunk
 
 

@@ -78,8 +78,9 @@ def test_gather_renumbers_features(X, which, apart):
     room = 2 * len(data)
     local, value = np.full(room, -1, np.int32), np.full(room, np.nan, np.float32)
     n_local = dual_descent.gather(
-        indptr, indices, data, rows, apart, local_of, feature_of, begin, middle, finish, local, value
-    )
+        indptr, indices, data, rows, apart, local_of, feature_of, begin, middle, finish,
+        local, value,
+    )  # fmt: skip
     features, expected, n_shared = reference.gather(X, rows, apart=apart)
     assert feature_of[:n_local].tolist() == features
     for r in range(len(rows)):
