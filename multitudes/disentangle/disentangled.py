@@ -111,7 +111,7 @@ class Disentangled(Estimator):
         predict_width: int | None = None,
         match_width: int | None = None,
         min_instances: int = 2,
-        tolerance: float = 1.5,
+        tolerance: float = 2.0,
         keep_examples: int = 3,
         random_state: int = 0,
     ) -> None:
