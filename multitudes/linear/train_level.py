@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from multitudes.engine import current_cluster
 from multitudes.kernels.lanes import LANES, WIDE
@@ -86,7 +88,7 @@ class LevelJob:
         )
 
 
-def padded(costs: FloatArray) -> FloatArray:
+def padded(costs: npt.NDArray[np.floating[Any]]) -> FloatArray:
     """Return the costs of children as float32, ones behind them: any block can read 16."""
     return np.append(costs, np.ones(LANES)).astype(np.float32)
 
