@@ -21,6 +21,7 @@ from multitudes.disentangle import Disentangled, entangle, random_assignment
 from multitudes.disentangle.entangling import Mode
 from multitudes.labels import pifa
 from multitudes.linear import XRLinear
+from multitudes.linear.tasks import SolverConfig
 from multitudes.metrics import precision_at_k
 from multitudes.types import IntArray, Sparse
 
@@ -230,7 +231,7 @@ def as_published(random_state: int, plan: Plan) -> Disentangled:
     model = disentangled(random_state, plan)
     beam = model.model.beam_width
     settings = {"min_instances": 1, "tolerance": 1.0, "match_width": beam, "predict_width": beam}
-    return model.set_params(**settings)
+    return model.set_params(**settings, model__solver=SolverConfig(epsilon=0.1))
 
 
 def random_tree(baseline: XRLinear, model: Disentangled, random_state: int) -> Any:

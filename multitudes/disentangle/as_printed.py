@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from multitudes.disentangle.disentangled import Disentangled
 from multitudes.linear import XRLinear
+from multitudes.linear.tasks import SolverConfig
 
 
 def as_printed() -> Disentangled:
     """Return an unfitted model with the settings of the paper: see `Disentangled` for ours."""
-    tree = XRLinear(weights="float32")
+    tree = XRLinear(weights="float32", solver=SolverConfig(epsilon=0.1))
     return Disentangled(
         tree,
         overlap=2,

@@ -71,7 +71,8 @@ class Disentangled(Estimator):
         paper's method.
     tolerance : float
         Of the solver, in units of the model's own `epsilon`, where a label has several rankers:
-        their mean is more exact than each of them. 1 is the paper's method.
+        their mean is more exact than each of them. Its square is that of the matcher that only
+        finds the leaves and is trained again. 1 is the paper's method.
     keep_examples : int
         Typical instances to note for each sense, with its words and its nearest labels, which
         `senses` shows; 0 notes nothing.
@@ -110,7 +111,7 @@ class Disentangled(Estimator):
         predict_width: int | None = None,
         match_width: int | None = None,
         min_instances: int = 2,
-        tolerance: float = 4.0,
+        tolerance: float = 2.0,
         keep_examples: int = 3,
         random_state: int = 0,
     ) -> None:

@@ -114,13 +114,13 @@ class Recipe:
         """Return the model that finds the clusters; less exact if it is trained again anyway."""
         matcher = clone(model)
         if self.finetune_matcher:
-            matcher.set_params(solver=self._rough_solver(model))
+            matcher.set_params(solver=self._rough_solver(model, times=2))
         return matcher
 
-    def _rough_solver(self, model: Any) -> SolverConfig:
-        """Return the model's solver with a larger tolerance."""
+    def _rough_solver(self, model: Any, *, times: int = 1) -> SolverConfig:
+        """Return the model's solver with a larger tolerance, raised once or several times."""
         solver: SolverConfig = model.solver
-        return solver.replaced(epsilon=self.tolerance * solver.epsilon)
+        return solver.replaced(epsilon=self.tolerance**times * solver.epsilon)
 
     def _reassign(
         self, model: Any, tree: LabelTree, X: Sparse, Y: Sparse

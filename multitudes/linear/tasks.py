@@ -17,7 +17,7 @@ LARGEST = 1e12  # of a setting: its products with weights and values stay finite
 
 @dataclass(frozen=True)
 class SolverConfig(Config):
-    """How the rankers of one cluster are trained; the defaults are those of XR-Linear."""
+    """How the rankers of one cluster are trained; XR-Linear's defaults, but for `epsilon`."""
 
     loss: str = setting(
         "squared-hinge",
@@ -46,8 +46,8 @@ class SolverConfig(Config):
         1.0, "Value of the constant feature; 0 for none.", at_least=0, at_most=LARGEST
     )
     epsilon: float = setting(
-        0.1,
-        "A ranker is done when its projected gradients span less.",
+        0.3,
+        "A ranker is done when its projected gradients span less; libpecos has 0.1.",
         above=0,
         at_most=LARGEST,
         search=between(0.01, 1.0, log=True),

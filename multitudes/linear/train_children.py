@@ -18,6 +18,9 @@ from multitudes.linear.old_weights import OldWeights, hold
 from multitudes.linear.tasks import SolverConfig, Task, TrainingSet
 from multitudes.types import FloatArray, LabelArray
 
+LARGEST_COPY = 1 << 24
+"""Values of X up to which every cluster is copied: 128 MB for each thread."""
+
 
 def train_children(
     training: TrainingSet,
@@ -29,7 +32,7 @@ def train_children(
     costs: tuple[FloatArray, FloatArray],
     solver: SolverConfig,
     random_state: int,
-    scratch: Scratch,
+    buffers: Buffers,
     lanes: tuple[int, ...] = WIDE,
     start: OldWeights | None = None,
 ) -> tuple[FloatArray, npt.NDArray[np.int32]]:
@@ -40,15 +43,19 @@ def train_children(
     w : float32 array (n_blocks, (n_local + 1) * width)
         Weights of each block of 16 or 4 children; the last of a block are the constant feature's.
     features : int32 array (n_local,)
-        Global ids of the local features; overwritten by the next call with the same `scratch`.
+        Global ids of the local features. Both are overwritten by the next call with the same
+        `buffers`.
     """
-    n = len(rows)
-    begin, finish = np.empty(n, np.int64), np.empty(n, np.int64)
-    square, weight = np.empty(n, np.float32), np.empty(n, np.float32)
-    gathered = bool(is_gathered(n, len(training.weight), start is not None))
+    n, scratch = len(rows), buffers.scratch
+    begin, middle, finish = (np.empty(n, np.int64) for _ in range(3))
+    alone, square, weight = (np.empty(n, np.float32) for _ in range(3))
+    gathered = bool(is_gathered(n, training, start is not None))
+    # The features of a single instance need no weights while training, unless they start with some.
+    apart = start is None and solver.loss != "logistic"
     n_local = prepare_rows(
         training.indptr, training.indices, training.data,
-        training.square, training.weight, rows, gathered, *scratch, begin, finish, square, weight,
+        training.square, training.weight, rows, gathered, apart, *scratch,
+        begin, middle, finish, alone, square, weight,
     )  # fmt: skip
     square += np.float32(solver.bias**2)
     local = scratch.local if gathered else training.indices
@@ -56,53 +63,50 @@ def train_children(
     features = scratch.feature_of[:n_local]
     n_children = task.to_child - task.from_child
     width = len(lanes)
-    w = np.zeros((-(-n_children // width), (n_local + 1) * width), np.float32)
+    w = buffers.weights(-(-n_children // width), (n_local + 1) * width)
+    shared = (n_local - int((finish - middle).sum())) * width
+    w[:, :shared] = w[:, n_local * width :] = 0  # the solver writes those of single instances
     bias, firmness = np.float32(solver.bias), None
     if start is not None:
         firmness = hold(w, begin, finish, local, value, square, features, start, task, solver)
         bias /= firmness[-1]
-    solve, options, width_option = solver_of(solver, lanes)
+    solve, options, more = solver_of(solver, (middle, alone, lanes))
     alpha, order = np.empty(n * width, np.float32), np.empty(n, np.int32)
     mask = np.empty(n, np.int32)
     for block in range(len(w)):
         first = task.from_child + block * width
         count = min(width, task.to_child - first)
         positives(carried.indptr, carried.indices, rows, first_child + first, count, mask)
-        yes, no = (one_block(cost, first_child + first, count, width) for cost in costs)
+        yes, no = (cost[first_child + first :][:width] for cost in costs)
         alpha.fill(0)
         solve(
             begin, finish, local, value, square, weight, mask, yes, no, *options,
             bias, np.float32(solver.epsilon), solver.max_epochs,
             np.int32((1 << count) - 1), scrambled(random_state + first), n_local, w[block],
-            alpha, order,
-            *width_option,
+            alpha, order, *more,
         )  # fmt: skip
     if firmness is not None:
         w /= np.repeat(firmness, width)
     return w, features
 
 
-def is_gathered(n_members: Any, n_instances: int, updating: bool) -> Any:
+def is_gathered(n_members: Any, training: TrainingSet, updating: bool) -> Any:
     """Return whether a cluster's rows are copied and their features renumbered.
 
-    A cluster of most instances has nearly all features: its rows are read where they are, unless
-    an update must rescale them.
+    A cluster of most instances has nearly all features: if they are too many for a copy, its rows
+    are read where they are, unless an update must rescale them.
     """
-    return (2 * np.asarray(n_members) <= n_instances) | updating
+    few = len(training.indices) <= LARGEST_COPY
+    return (2 * np.asarray(n_members) <= len(training.weight)) | few | updating
 
 
-def solver_of(solver: SolverConfig, lanes: tuple[int, ...]) -> tuple[Any, tuple[Any, ...], Any]:
+def solver_of(
+    solver: SolverConfig, more: tuple[Any, ...]
+) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     """Return the kernel of a loss, and its own arguments before and after the common ones."""
     if solver.loss == "logistic":
         return solve_logistic_lanes, (), ()
-    return solve_lanes, (solver.loss == "squared-hinge",), (lanes,)
-
-
-def one_block(values: FloatArray, first: int, count: int, width: int) -> FloatArray:
-    """values[first : first + count], filled up with ones to `width`."""
-    out = np.ones(width, np.float32)
-    out[:count] = values[first : first + count]
-    return out
+    return solve_lanes, (solver.loss == "squared-hinge",), more
 
 
 def kept_weights(
@@ -131,7 +135,8 @@ def kept_weights(
             column = np.abs(w[child // width, child % width : n_local * width : width])
             bound = np.partition(column, n_local - solver.max_nonzeros - 1)
             cut[child] = max(cut[child], bound[n_local - solver.max_nonzeros - 1])
-    n_rows, n_entries = count_kept(w, n_local, cut, lanes)
+    kept = np.empty(n_local, np.int64)
+    n_rows, n_entries = count_kept(w, n_local, cut, kept, lanes)
     chunk = Chunk(
         np.empty(n_rows, np.int32),
         np.empty(n_rows + 1, np.int64),
@@ -139,19 +144,32 @@ def kept_weights(
         np.empty(n_entries, np.float32),
         np.float32(solver.bias) * w[:, n_local * width :].ravel()[:n_children],
     )
-    by_feature = np.argsort(features)
-    fill_kept(w, by_feature, features, cut, task.from_child, *chunk[:4], lanes)
+    order = kept[:n_rows][np.argsort(features[kept[:n_rows]])]
+    fill_kept(w, order, features, cut, task.from_child, *chunk[:4], lanes)
     return chunk
 
 
-def make_scratch(n_features: int, room: int) -> Scratch:
-    """Return a thread's buffers."""
-    return Scratch(
-        np.full(n_features, -1, np.int32),
-        np.empty(n_features, np.int32),
-        new_array(room, np.int32),
-        new_array(room, np.float32),
-    )
+class Buffers:
+    """What one thread reuses from task to task.
+
+    Fresh memory would have to be cleared by the system, page by page, for every task.
+    """
+
+    def __init__(self, n_features: int, room: int) -> None:
+        self.scratch = Scratch(
+            np.full(n_features, -1, np.int32),
+            np.empty(n_features, np.int32),
+            new_array(room, np.int32),
+            new_array(room, np.float32),
+        )
+        self._weights = np.empty(0, np.float32)
+
+    def weights(self, n_blocks: int, width: int) -> FloatArray:
+        """Return an array (n_blocks, width) with anything in it."""
+        if self._weights.size < n_blocks * width:
+            self._weights = np.empty(0, np.float32)  # let go before asking for more
+            self._weights = np.empty(n_blocks * width, np.float32)
+        return self._weights[: n_blocks * width].reshape(n_blocks, width)
 
 
 def scrambled(random_state: int) -> np.uint64:

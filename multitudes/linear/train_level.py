@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from multitudes.engine import current_cluster
 from multitudes.files.large import Shelf
-from multitudes.kernels.lanes import WIDE
-from multitudes.kernels.solver.clusters import Scratch
+from multitudes.kernels.lanes import LANES, WIDE
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
 from multitudes.linear.level_labels import Pattern
 from multitudes.linear.level_weights import Chunk, LevelWeights, join_parts, packed
 from multitudes.linear.old_weights import OldWeights, with_untouched
 from multitudes.linear.tasks import SolverConfig, Task, TrainingSet, cut_tasks
 from multitudes.linear.train_children import (
+    Buffers,
     is_gathered,
     kept_weights,
-    make_scratch,
     train_children,
 )
 from multitudes.progress import track
@@ -77,20 +78,25 @@ class LevelJob:
         lengths = np.diff(self.training.indptr)
         sizes = np.array([lengths[self.members.row(c)].sum() for c in clusters], np.int64)
         n_members = np.diff(self.members.indptr)[clusters]
-        gathered = is_gathered(n_members, len(lengths), self.start is not None)
+        gathered = is_gathered(n_members, self.training, self.start is not None)
         n_children = np.diff(offsets)[clusters]
         first = np.zeros_like(n_children) if self.from_children is None else self.from_children
         tasks, costs = cut_tasks(sizes, n_members, first, n_children, self.training.n_features)
         return PreparedJob(
             self,
             clusters,
-            (solver.cost * solver.positive_weight * weight).astype(np.float32),
-            (solver.cost * solver.negative_weight * weight).astype(np.float32),
+            padded(solver.cost * solver.positive_weight * weight),
+            padded(solver.cost * solver.negative_weight * weight),
             tasks,
             costs,
             int(sizes[gathered].max(initial=0)),
             int(np.diff(offsets).max(initial=0)),
         )
+
+
+def padded(costs: npt.NDArray[np.floating[Any]]) -> FloatArray:
+    """Return the costs of children as float32, ones behind them: any block can read 16."""
+    return np.append(costs, np.ones(LANES)).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +112,14 @@ class PreparedJob:
     room: int
     most_children: int
 
-    def run(self, task: Task, scratch: Scratch) -> Chunk:
+    def run(self, task: Task, buffers: Buffers) -> Chunk:
         """Train one task's children."""
         job, cluster = self.job, int(self.clusters[task.cluster])
         start = None if job.start is None else job.start[cluster]
         w, features = train_children(
             job.training, job.carried, job.members.row(cluster), int(job.offsets[cluster]), task,
             costs=(self.cost_positive, self.cost_negative), solver=job.solver,
-            random_state=seed_of(job.random_state, cluster), scratch=scratch, lanes=job.lanes,
+            random_state=seed_of(job.random_state, cluster), buffers=buffers, lanes=job.lanes,
             start=start,
         )  # fmt: skip
         chunk = kept_weights(w, features, task, job.solver, job.lanes)
@@ -144,8 +150,8 @@ def run_jobs(
         return Chunk(*map(shelves[job].kept, chunk))
 
     def run(number: int) -> Chunk:
-        scratch = buffers.get("scratch", lambda: scratch_for(prepared))
-        chunk = run_task(prepared, todo[number], scratch)
+        own = buffers.get("training", lambda: buffers_for(prepared))
+        chunk = run_task(prepared, todo[number], own)
         progress.advance(costs[number])
         return put(todo[number][0], chunk)
 
@@ -172,20 +178,20 @@ def run_jobs(
 
 def run_tasks(prepared: Sequence[PreparedJob], todo: Sequence[tuple[int, int]]) -> list[Chunk]:
     """Train some tasks of some jobs, one after the other: what a machine of a cluster does."""
-    scratch = scratch_for(prepared)
-    return [run_task(prepared, one, scratch) for one in todo]
+    buffers = buffers_for(prepared)
+    return [run_task(prepared, one, buffers) for one in todo]
 
 
-def run_task(prepared: Sequence[PreparedJob], one: tuple[int, int], scratch: Scratch) -> Chunk:
+def run_task(prepared: Sequence[PreparedJob], one: tuple[int, int], buffers: Buffers) -> Chunk:
     """Train a task, given as the numbers of its job and of the task in it."""
     job, task = one
-    return prepared[job].run(prepared[job].tasks[task], scratch)
+    return prepared[job].run(prepared[job].tasks[task], buffers)
 
 
-def scratch_for(prepared: Sequence[PreparedJob]) -> Scratch:
+def buffers_for(prepared: Sequence[PreparedJob]) -> Buffers:
     """Return a thread's buffers, large enough for any task of the jobs."""
     room = max(job.room for job in prepared)
-    return make_scratch(prepared[0].job.training.n_features, room)
+    return Buffers(prepared[0].job.training.n_features, room)
 
 
 def train_levels(

@@ -89,7 +89,7 @@ def test_with_overlap_it_is_a_tree_of_overlapping_leaves_trained_to_the_same_tol
     X, Y = shop[:2]
     tree = half.models_[0].tree_
     assert tree.n_slots > tree.n_labels
-    rough = SolverConfig(epsilon=4 * SolverConfig().epsilon)
+    rough = SolverConfig(epsilon=2.0 * SolverConfig().epsilon)
     plain = XRLinear(**SMALL, tree=tree, solver=rough).fit(X[:1500], Y[:1500])
     plain.partial_fit(X[1500:], Y[1500:])
     model = changed(half).partial_fit(X[1500:], Y[1500:])

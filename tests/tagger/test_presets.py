@@ -64,10 +64,12 @@ def test_every_model_can_be_made(name):
 def test_models_as_printed_differ_from_ours_where_the_paper_does():
     parabel, _ = make_model("parabel:paper", {})
     assert parabel.get_params()["score_function"] == "l2-hinge"
-    assert model_spec("xr-linear:paper").make_model().weights == "float32"
+    xr_linear = model_spec("xr-linear:paper").make_model()
+    assert xr_linear.weights == "float32"
     printed, settings = make_model("disentangled:paper", {"overlap": 3})
     assert (printed.max_cluster_size, printed.min_instances, printed.tolerance) == (None, 1, 1.0)
     assert printed.match_width == printed.predict_width == printed.model.beam_width
+    assert {m.solver.epsilon for m in (parabel, xr_linear, printed.model)} == {0.1}
     assert settings == {"overlap": 3}
 
 

@@ -17,7 +17,7 @@ from multitudes.kernels.solver.dual_descent import forget, gather
 
 
 class Scratch(NamedTuple):
-    """Buffers that one thread reuses from cluster to cluster."""
+    """Buffers that one thread reuses from cluster to cluster, for `prepare_rows`."""
 
     local_of: Any  # int32 (n_features,), all -1
     feature_of: Any  # int32 (n_features,)
@@ -30,32 +30,41 @@ def prepare_rows(
     x_indptr: Longs,  # IN (n_instances + 1,)
     x_indices: Ints,  # IN
     x_data: Floats,  # IN
-    x_square: Floats,  # IN (n_instances,): |x|^2 plus that of the constant feature
+    x_square: Floats,  # IN (n_instances,): |x|^2
     weight: Floats,  # IN (n_instances,)
     rows: Ints,  # IN (n_rows,): the cluster's instances
     gathered: bool,  # IN bool: copy the rows and renumber their features, or read them in place
+    apart: bool,  # IN bool: where gathered, features of a single row come last
     local_of: Ints,  # TMP (n_features,): all -1, and -1 again afterwards
     feature_of: Ints,  # OUT (n_features,): global id of each local feature
     local: Ints,  # OUT: local feature of each value, where gathered
     value: Floats,  # OUT, where gathered
     begin: Longs,  # OUT (n_rows,): where each row's values begin
+    middle: Longs,  # OUT (n_rows,): where those of features that no other row has begin
     finish: Longs,  # OUT (n_rows,): and where they end
+    alone: Floats,  # OUT (n_rows,): sum of the squares of those
     square: Floats,  # OUT (n_rows,)
     own_weight: Floats,  # OUT (n_rows,)
 ) -> int:
     """Returns the number of local features."""
     for r in range(rows.size):
         square[r] = x_square[rows[r]]
+        alone[r] = 0
         own_weight[r] = weight[rows[r]]
     if gathered:
         n_local = gather(
-            x_indptr, x_indices, x_data, rows, local_of, feature_of, begin, finish, local, value
-        )
+            x_indptr, x_indices, x_data, rows, apart, local_of, feature_of, begin, middle, finish,
+            local, value,
+        )  # fmt: skip
         forget(local_of, feature_of, n_local)
+        for r in range(rows.size):
+            for t in range(middle[r], finish[r]):
+                alone[r] += value[t] * value[t]
         return n_local
     for r in range(rows.size):
         begin[r] = x_indptr[rows[r]]
-        finish[r] = x_indptr[rows[r] + 1]
+        middle[r] = x_indptr[rows[r] + 1]
+        finish[r] = middle[r]
     for f in range(feature_of.size):
         feature_of[f] = f
     return feature_of.size
@@ -74,6 +83,7 @@ def count_kept(
     w: Floats,  # IN (n_blocks, (n_local + 1) * 16)
     n_local: int,  # IN
     cut: Floats,  # IN (n_blocks * 16,): weights with |w| <= cut are dropped
+    kept: Longs,  # OUT (n_local,): the local features with a weight that is kept come first
     lanes: Lanes,  # IN: WIDE or NARROW; wherever 16 is said above, it is this many
 ) -> tuple[int, int]:
     """(rows, entries) that `fill_kept` will write."""
@@ -86,6 +96,7 @@ def count_kept(
             while mask != 0:
                 mask &= mask - 1
                 entries += 1
+        kept[rows] = f
         rows += entries > before
     return rows, entries
 
@@ -93,7 +104,7 @@ def count_kept(
 @njit(nogil=True, cache=True)
 def fill_kept(
     w: Floats,  # IN (n_blocks, (n_local + 1) * 16)
-    order: Longs,  # IN (n_local,): local features by ascending global id
+    order: Longs,  # IN (rows,): local features with a kept weight, by ascending global id
     feature_of: Ints,  # IN: global id of a local feature
     cut: Floats,  # IN (n_blocks * 16,); infinite where there is no child
     first_child: int,  # IN: the chunk's child that lane 0 of w[0] is
@@ -104,10 +115,11 @@ def fill_kept(
     lanes: Lanes,  # IN: as in `count_kept`
 ) -> None:
     """Write the kept weights of a chunk, rows by ascending feature, entries by child."""
-    row = 0
     entry = 0
-    for f in order:
-        begin = entry
+    for row in range(order.size):
+        f = order[row]
+        row_feature[row] = feature_of[f]
+        row_entry[row] = entry
         for block in range(w.shape[0]):
             mask = kept_lanes(w, block, f, cut, lanes)
             lane = 0
@@ -118,8 +130,4 @@ def fill_kept(
                     entry += 1
                 mask >>= 1
                 lane += 1
-        if entry > begin:
-            row_feature[row] = feature_of[f]
-            row_entry[row] = begin
-            row += 1
-    row_entry[row] = entry
+    row_entry[order.size] = entry

@@ -23,14 +23,17 @@ def kept(weights, feature_of, cut, first_child=0, lanes=WIDE):
     w = in_blocks(weights, len(lanes))
     limits = np.full(len(w) * len(lanes), np.inf, np.float32)  # infinite where there is no child
     limits[:n_children] = cut
-    n_rows, n_entries = count_kept(w, n_local, limits, lanes)
+    with_weights = np.full(n_local, -1, np.int64)
+    n_rows, n_entries = count_kept(w, n_local, limits, with_weights, lanes)
+    with_weights = with_weights[:n_rows]
+    order = with_weights[np.argsort(feature_of[with_weights])]
     out = (
         np.full(n_rows, -1, np.int32),
         np.full(n_rows + 1, -1, np.int64),
         np.full(n_entries, -1, np.int32),
         np.full(n_entries, np.nan, np.float32),
     )
-    fill_kept(w, np.argsort(feature_of), feature_of, limits, first_child, *out, lanes)
+    fill_kept(w, order, feature_of, limits, first_child, *out, lanes)
     feature, entry, child, value = out
     assert entry[0] == 0
     assert entry[-1] == n_entries

@@ -66,21 +66,26 @@ def test_shuffle_reaches_every_order_about_equally_often():
 
 
 @pytest.mark.parametrize("which", ["all", "some", "none", "twice"])
-def test_gather_renumbers_features_as_they_come(X, which):
+@pytest.mark.parametrize("apart", [True, False])
+def test_gather_renumbers_features(X, which, apart):
     n = len(X)
     rows = {"all": range(n), "some": range(1, n, 2), "none": [], "twice": [*range(n)] * 2}[which]
     rows = np.array(rows, np.int32)
     indptr, indices, data = csr(X)
     local_of = np.full(X.shape[1], -1, np.int32)
     feature_of = np.full(X.shape[1], -9, np.int32)
-    begin, finish = (np.full(len(rows), -1, np.int64) for _ in range(2))
+    begin, middle, finish = (np.full(len(rows), -1, np.int64) for _ in range(3))
     room = 2 * len(data)
     local, value = np.full(room, -1, np.int32), np.full(room, np.nan, np.float32)
     n_local = dual_descent.gather(
-        indptr, indices, data, rows, local_of, feature_of, begin, finish, local, value
-    )
-    features, expected = reference.gather(X, rows)
+        indptr, indices, data, rows, apart, local_of, feature_of, begin, middle, finish,
+        local, value,
+    )  # fmt: skip
+    features, expected, n_shared = reference.gather(X, rows, apart=apart)
     assert feature_of[:n_local].tolist() == features
+    for r in range(len(rows)):
+        assert (local[begin[r] : middle[r]] < n_shared).all()
+        assert (local[middle[r] : finish[r]] >= n_shared).all()
     dense = np.zeros((len(rows), n_local), np.float32)
     for r in range(len(rows)):
         dense[r, local[begin[r] : finish[r]]] = value[begin[r] : finish[r]]
@@ -89,8 +94,8 @@ def test_gather_renumbers_features_as_they_come(X, which):
     assert (local_of == -1).all()
 
 
-@pytest.mark.parametrize("gathered", [True, False])
-def test_prepared_rows_are_the_instances(X, gathered):
+@pytest.mark.parametrize(("gathered", "apart"), [(True, True), (True, False), (False, True)])
+def test_prepared_rows_are_the_instances(X, gathered, apart):
     rows = np.arange(0, len(X), 2, dtype=np.int32)
     indptr, indices, data = csr(X)
     rng = np.random.default_rng(0)
@@ -98,11 +103,11 @@ def test_prepared_rows_are_the_instances(X, gathered):
     local_of = np.full(X.shape[1], -1, np.int32)
     feature_of = np.empty(X.shape[1], np.int32)
     local, value = np.empty(len(data), np.int32), np.empty(len(data), np.float32)
-    begin, finish = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    square, own = np.empty(len(rows), np.float32), np.empty(len(rows), np.float32)
+    begin, middle, finish = (np.empty(len(rows), np.int64) for _ in range(3))
+    alone, square, own = (np.empty(len(rows), np.float32) for _ in range(3))
     n_local = prepare_rows(
-        indptr, indices, data, x_square, weight, rows, gathered, local_of, feature_of,
-        local, value, begin, finish, square, own,
+        indptr, indices, data, x_square, weight, rows, gathered, apart, local_of, feature_of,
+        local, value, begin, middle, finish, alone, square, own,
     )  # fmt: skip
     local, value = (local, value) if gathered else (indices, data)
     dense = np.zeros((len(rows), X.shape[1]), np.float32)
@@ -110,6 +115,8 @@ def test_prepared_rows_are_the_instances(X, gathered):
         entries = slice(begin[r], finish[r])
         dense[r, feature_of[:n_local][local[entries]]] = value[entries]
     np.testing.assert_array_equal(dense, X[rows])
+    single = (X[rows] != 0).sum(axis=0) == int(gathered and apart)
+    np.testing.assert_allclose(alone, (X[rows][:, single] ** 2).sum(axis=1), rtol=1e-6)
     np.testing.assert_array_equal(square, x_square[rows])
     np.testing.assert_array_equal(own, weight[rows])
     assert (local_of == -1).all()
@@ -142,6 +149,7 @@ def solve(
     epsilon=1e-3,
     epochs=50,
     wide=False,
+    apart=False,
 ):
     """Weights (n_labels, n_features + 1), alpha (n_rows, n_labels) and epochs, by the kernel."""
     n, n_features = X.shape
@@ -152,17 +160,32 @@ def solve(
     lanes = WIDE if n_labels > len(NARROW) or wide else NARROW
     width = len(lanes)
     w = np.zeros((n_features + 1) * width, np.float32)
+    begin, finish, middle = indptr[:-1].copy(), indptr[1:].copy(), indptr[1:].copy()
+    alone = np.zeros(n, np.float32)
+    if apart:
+        indices, data = put_last(X, indptr, indices, data, middle, alone)
     alpha = np.zeros(n * width, np.float32)
     yes, no = (np.full(width, c, np.float32) for c in cost)
     done = dual_descent.solve_lanes(
-        indptr[:-1].copy(), indptr[1:].copy(), indices, data,
+        begin, finish, indices, data,
         (X**2).sum(axis=1) + np.float32(bias**2), weight, mask, yes, no,
         squared, np.float32(bias), np.float32(epsilon), epochs, np.int32((1 << n_labels) - 1),
-        np.uint64(SEED), n_features, w, alpha, np.empty(n, np.int32), lanes,
+        np.uint64(SEED), n_features, w, alpha, np.empty(n, np.int32), middle, alone,
+        lanes,
     )  # fmt: skip
     w = w.reshape(-1, width).T
     assert not w[n_labels:].any()  # lanes without a label stay zero
     return w[:n_labels], alpha.reshape(n, width)[:, :n_labels], done
+
+
+def put_last(X, indptr, indices, data, middle, alone):
+    """Each row's entries with those of features that no other row has at its end."""
+    single = ((X != 0).sum(axis=0) == 1)[indices]
+    row = np.repeat(np.arange(len(X)), np.diff(indptr))
+    np.subtract.at(middle, row, single)
+    np.add.at(alone, row, np.where(single, data**2, 0))
+    order = np.lexsort((single, row))
+    return indices[order], data[order]
 
 
 def twins(X, Y, *, cost=(1.0, 1.0), weight=None, squared=True, bias=1.0, epsilon=1e-3, epochs=50):
@@ -270,6 +293,19 @@ def test_a_label_does_not_depend_on_its_siblings():
     for k in (0, 1, 7, 15):
         alone = solve(X, Y[:, [k]], epsilon=0.1)[0]
         np.testing.assert_array_equal(alone[0], together[k])
+
+
+@pytest.mark.parametrize("squared", [True, False])
+@pytest.mark.parametrize("wide", [True, False])
+def test_features_of_a_single_row_get_the_weights_they_had_in_place(squared, wide):
+    X = np.concatenate([MATRICES["random"], np.zeros((30, 20), np.float32)], axis=1)
+    X[range(20), range(12, 32)] = 1.5
+    X[0, 13] = X[1, 13]  # not of a single row any more
+    Y = labels_of(X, n_labels=4)
+    settings = {"squared": squared, "wide": wide, "epochs": 20}
+    apart, in_place = solve(X, Y, apart=True, **settings), solve(X, Y, **settings)
+    np.testing.assert_allclose(apart[0], in_place[0], atol=1e-5)
+    np.testing.assert_allclose(apart[1], in_place[1], atol=1e-5)
 
 
 def test_no_rows_no_weights():

@@ -49,12 +49,22 @@ def shuffle(order: list[int], state: int) -> tuple[list[int], int]:
     return order, state
 
 
-def gather(X: Array, rows: Array) -> tuple[list[int], Array]:
-    """(features in the order they are first met, the rows with those columns alone)."""
-    met: dict[int, None] = {}
+def gather(X: Array, rows: Array, *, apart: bool) -> tuple[list[int], Array, int]:
+    """(local features, the rows with those columns alone, how many come first).
+
+    Features are numbered as they are met, or those that a single row has come last, and the others
+    are numbered as they are met again.
+    """
+    met: dict[int, int] = {}
+    again: dict[int, None] = {}
     for i in rows:
-        met.update(dict.fromkeys(np.flatnonzero(X[i]).tolist()))
-    return list(met), X[rows][:, list(met)]
+        for feature in np.flatnonzero(X[i]).tolist():
+            met[feature] = met.get(feature, 0) + 1
+            if met[feature] > 1:
+                again[feature] = None
+    first = list(again) if apart else list(met)
+    features = first + [feature for feature in met if apart and met[feature] == 1]
+    return features, X[rows][:, features], len(first)
 
 
 def positives(carried: Rows, rows: Array, first: int, count: int) -> list[int]:
@@ -96,7 +106,7 @@ def solve_hinge(
             projected = min(gradient, 0) if alpha[r] <= 0 else gradient
             projected = max(gradient, 0) if alpha[r] >= upper else projected
             seen.append(projected)
-            if abs(projected) > 0.25 * epsilon:
+            if abs(projected) > 0.125 * epsilon:
                 curvature = X[r] @ X[r] + ridge
                 moved = alpha[r] - gradient / curvature if curvature > 0 else upper
                 moved = min(max(moved, 0), upper)
