@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from multitudes import memory
 from multitudes.errors import ConfigError
+from multitudes.kernels import ahead
 from multitudes.kernels.lanes import LANES
 from multitudes.kernels.search.beam_search import SearchArrays, search_block
 from multitudes.kernels.search.index import fill_chunks, measure_chunks
@@ -45,6 +46,7 @@ class SearchIndex:
     @cached_property
     def arrays(self) -> SearchArrays:
         """What the kernels read."""
+        ahead.need(ahead.SEARCH)
         return build_arrays(self.tree, self.levels, self.n_features)
 
     @cached_property
