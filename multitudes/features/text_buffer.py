@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import DataError
 from multitudes.kernels.text.terms import SPACE_CHAR, WORD_CHAR
+from multitudes.scikit_learn import BaseEstimator, TransformerMixin
 
 TOKEN_PATTERN = r"\w+(?:\+\+|\#)?"
 """What a word is: a run of letters, digits and underscores of any script, with ``++`` or ``#``."""

@@ -117,7 +117,7 @@ def is_cached(kernel: Any) -> bool:
         return True  # it is not compiled, or never stored: there is nothing to do ahead
     code = kernel.py_func.__code__
     try:
-        changed = os.stat(code.co_filename).st_mtime
+        changed = Path(code.co_filename).stat().st_mtime
         stored = Path(stats.cache_path).glob(f"*{code.co_name}-{code.co_firstlineno}.*.nbi")
         return any(index.stat().st_mtime >= changed for index in stored)
     except OSError:

@@ -8,7 +8,6 @@ from os import PathLike
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 
 from multitudes.data import Dataset, LabelSpace, relabel
 from multitudes.data.predictions.alignment import over_names, with_names
@@ -19,6 +18,7 @@ from multitudes.groups.grouped_dataset import features_of
 from multitudes.linear.checkpoint import clear_used
 from multitudes.linear.rehearsal import compile_ahead
 from multitudes.linear.tree_estimator import TreeEstimator
+from multitudes.scikit_learn import BaseEstimator, clone
 from multitudes.tagger.inputs import texts_of_labels
 from multitudes.tagger.prediction import inner_model, named_failures
 from multitudes.tagger.reports.group_report import GroupReport
