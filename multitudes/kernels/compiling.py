@@ -16,7 +16,7 @@ _options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 inner: Any = njit(nogil=True, cache=True, **_options)
 
 
-class _WithoutCollections(event.Listener):  # type: ignore[misc]
+class _WithoutCollections(event.Listener):
     """Keeps Python's garbage collector out of compiling, which makes many objects and few cycles.
 
     It would look at each of them again and again: about a twelfth of the time.
