@@ -174,4 +174,4 @@ def _apart() -> dict[str, Any]:
     """How the helper is started so that Ctrl-C is not for it, and no window opens."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
-    return {"start_new_session": True}
+    return {"process_group": 0}
