@@ -87,7 +87,7 @@ def __getattr__(name: str) -> Any:
     """Make NotFittedError on first use: importing scikit-learn, its parent, takes a while."""
     if name != "NotFittedError":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+    from multitudes.scikit_learn import NotFittedError as SklearnNotFittedError
 
     body = {
         "__doc__": "A model was asked to predict before it was fitted or loaded.",

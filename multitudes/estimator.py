@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from sklearn.base import BaseEstimator
-from sklearn.utils import TargetTags
-from sklearn.utils.validation import _check_feature_names
-
 from multitudes.config import Config
 from multitudes.errors import ConfigError, NotFittedError, suggestion
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.metrics import precision_at_k
+from multitudes.scikit_learn import BaseEstimator, TargetTags, check_feature_names
 from multitudes.types import Predictions, Sparse
 from multitudes.validation import Rows, checked_features, label_matrix, sound_rows
 
@@ -130,7 +127,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             with ThreadTeam(getattr(self, "n_jobs", 1)) as team:
                 return self.known_features(X, name=name, team=team)
         if hasattr(self, "feature_names_in_"):
-            _check_feature_names(self, X, reset=False)
+            check_feature_names(self, X, reset=False)
         return checked_features(
             X, n_features=self.n_features_in_, name=name, model=type(self).__name__, team=team
         )
@@ -148,4 +145,4 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def note_feature_names(self, X: Any) -> None:
         """Set `feature_names_in_` if X is a table with names of columns."""
-        _check_feature_names(self, X, reset=True)
+        check_feature_names(self, X, reset=True)

@@ -28,6 +28,18 @@ def test_import_brings_no_heavy_module():
 NEED_TORCH = ("Prime", "OTSeq2Set")
 
 
+def test_estimators_load_without_pandas_and_scipy_stats():
+    code = """
+import sys
+from multitudes import Tagger, XRLinear
+print("pandas" in sys.modules, "scipy.stats" in sys.modules)
+import pandas, scipy.stats, sklearn.utils.fixes
+print(sys.modules["pandas"].DataFrame is sklearn.utils.fixes.pd.DataFrame)
+print(type(scipy.stats).__name__, scipy.stats.norm.cdf(0.0))
+"""
+    assert run_python(code).split() == ["False", "False", "True", "module", "0.5"]
+
+
 def test_public_names_load_without_torch():
     code = f"""
 import sys, multitudes

@@ -312,6 +312,7 @@ def _saved(
 
     if training.label_names is not None:
         return saved_by_names(tagger, data, folder, training.validation, reading)
+    _compile_ahead(tagger.model)
     whole = reading.dataset(data, group_labels=training.groups, require_labels=True)
     grouped = whole.group_labels is not None and not whole.Y.nnz
     from_groups = training.groups is not None or grouped
@@ -369,6 +370,15 @@ def _cluster(address: str | None, model: str) -> AbstractContextManager[None]:
             "train on this machine"
         )
     return ray_cluster(address)
+
+
+def _compile_ahead(model: Any) -> None:
+    """Let a second process compile what trees need, on their first use here, while we read."""
+    from multitudes.linear.rehearsal import compile_ahead
+    from multitudes.models import model_spec
+
+    if isinstance(model, str) and (model == "auto" or model_spec(model).on_cluster):
+        compile_ahead(from_texts=True)
 
 
 def _parts(held_out: Dataset | None, test: Path | None, reading: Reading) -> dict[str, Dataset]:

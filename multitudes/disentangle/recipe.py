@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from multitudes.disentangle.leaf_assignment import default_cluster_cap
 from multitudes.disentangle.rounds import Round, random_tree, reassigned
@@ -19,6 +18,7 @@ from multitudes.errors import ConfigError
 from multitudes.labels import LabelTree
 from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
+from multitudes.scikit_learn import clone
 from multitudes.types import Sparse
 from multitudes.validation import checked_count, checked_number
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.deep.devices import Precision, choose_device
 from multitudes.deep.processor import checked_precision
@@ -18,6 +17,7 @@ from multitudes.encoder.backbone.loading import check_lengths, load_backbone
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 from multitudes.errors import ConfigError, NotFittedError, StoreError
 from multitudes.features.text_buffer import as_texts
+from multitudes.scikit_learn import BaseEstimator, TransformerMixin
 from multitudes.store import State, build, checks, read_manifest, read_state
 from multitudes.store.manifest import MANIFEST
 

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features.weighting import side_by_side
+from multitudes.scikit_learn import BaseEstimator, TransformerMixin, clone
 from multitudes.store import build, checks, state_of
 from multitudes.store.state import State
 from multitudes.validation import checked_features

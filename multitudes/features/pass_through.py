@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import NotFittedError
 from multitudes.features.weighting import normalized
+from multitudes.scikit_learn import BaseEstimator, TransformerMixin
 from multitudes.store import checks
 from multitudes.store.state import State
 from multitudes.types import Sparse

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import DataError
 from multitudes.files.texts import StoredTexts
 from multitudes.kernels.text.terms import SPACE_CHAR, WORD_CHAR
+from multitudes.scikit_learn import BaseEstimator, TransformerMixin
 
 TOKEN_PATTERN = r"\w+(?:\+\+|\#)?"
 """What a word is: a run of letters, digits and underscores of any script, with ``++`` or ``#``."""
@@ -109,7 +109,8 @@ def without_accents(text: str) -> str:
 @functools.cache
 def character_classes() -> npt.NDArray[np.uint8]:
     """Return the class of each code point: word character, white space, or 0 for neither."""
-    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    points = np.arange(sys.maxunicode + 1, dtype="<u4")  # a string for each would take 80 MB
+    everything = points.tobytes().decode("utf-32-le", "surrogatepass")
     classes = np.zeros(len(everything), np.uint8)
     for pattern, kind in ((r"\w+", WORD_CHAR), (r"\s+", SPACE_CHAR)):
         for match in re.finditer(pattern, everything):

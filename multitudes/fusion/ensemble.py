@@ -352,7 +352,7 @@ class Ensemble(Estimator):
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy; members that were given fitted stay so, as they are used."""
-        from sklearn.base import clone
+        from multitudes.scikit_learn import clone
 
         parameters = self.get_params(deep=False)
         members = parameters.pop("members")
@@ -393,7 +393,7 @@ class Ensemble(Estimator):
 
 def _cloned(member: Any) -> Any:
     """Return an unfitted copy of a member as it was given, or itself if it is fitted."""
-    from sklearn.base import clone
+    from multitudes.scikit_learn import clone
 
     (given,) = given_members([member])
     return member if given.is_fitted else clone(member, safe=False)

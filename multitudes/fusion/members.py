@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError, DataError, MultitudesError
 from multitudes.features import DenseFeatures, PassThrough, TfidfFeatures
 from multitudes.fusion.reference import Reference
+from multitudes.scikit_learn import clone
 from multitudes.types import (
     NO_LABEL,
     NO_SCORE,

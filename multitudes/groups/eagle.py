@@ -7,8 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.utils import get_tags
 
 from multitudes import progress
 from multitudes.errors import ConfigError, DataError, StoreError
@@ -17,6 +15,7 @@ from multitudes.groups.candidates import Candidates, checked_candidates
 from multitudes.groups.embeddings import checked_instances, embedder
 from multitudes.groups.imputation import Imputation, Rule, assign, spread
 from multitudes.groups.rounds import Round, Rounds, checked_texts_or_rows, group_folds, take
+from multitudes.scikit_learn import clone, get_tags
 from multitudes.store import State, build, checks, state_of
 from multitudes.types import Model, Predictions, Sparse, TakesLabelTexts
 from multitudes.validation import checked_count, checked_features, checked_sparse

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from multitudes.errors import DataError
 from multitudes.groups.candidates import Block, Candidates
 from multitudes.groups.imputation import Imputation, Rule, assign
 from multitudes.kernels.groups.assignment import place_scores
+from multitudes.scikit_learn import clone
 from multitudes.types import FloatArray, IntArray, ScoresPairs, Sparse
 
 # What a round's scores count for in the next round's mean. Different folds err differently, so a

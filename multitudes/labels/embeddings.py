@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.files.large import new_array
+from multitudes.kernels import ahead
 from multitudes.kernels.clustering.label_sums import sum_rows_by_label
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.types import FloatArray, IntArray, Sparse
@@ -50,6 +51,7 @@ def pifa(X: Any, Y: Sparse, *, n_jobs: int | None = None) -> Any:
     ----------
     Yu et al., PECOS, JMLR 2022, section 3.1.1.
     """
+    ahead.need(ahead.CLUSTERING)
     X, Y = checked_vectors(X, name="X"), checked_truth(Y, name="Y")
     if X.shape[0] != Y.shape[0]:
         raise DataError(f"X and Y must have one row per instance: X is {X.shape}, Y is {Y.shape}")

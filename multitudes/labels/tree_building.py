@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
+from multitudes.kernels import ahead
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels.node_splitting import DenseRows, LabelRows, SparseRows, split_large
 from multitudes.labels.split_plan import START, STOP, SplitPlan, plan_splits, tree_arities
@@ -69,6 +70,7 @@ def build_tree(
     _check_settings(branching, max_leaf_size, max_iterations, random_state)
     if not 0 <= min_weight < 1:
         raise ConfigError(f"min_weight must be from 0 to less than 1, got {min_weight!r}")
+    ahead.need(ahead.CLUSTERING)
     with ThreadTeam(n_jobs) as team:
         rows = _label_rows(label_embeddings, min_weight, team)
         arities = tree_arities(rows.n_labels, branching, max_leaf_size)

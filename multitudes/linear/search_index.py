@@ -12,6 +12,7 @@ import numpy.typing as npt
 from multitudes import memory
 from multitudes.errors import ConfigError, ResourceError
 from multitudes.files.large import new_array
+from multitudes.kernels import ahead
 from multitudes.kernels.lane_masks import MATCHED
 from multitudes.kernels.lanes import LANES
 from multitudes.kernels.search import index
@@ -48,6 +49,7 @@ class SearchIndex:
     @cached_property
     def arrays(self) -> SearchArrays:
         """What the kernels read."""
+        ahead.need(ahead.SEARCH)
         return build_arrays(self.tree, self.levels, self.n_features)
 
     @cached_property

@@ -9,6 +9,7 @@ import numpy as np
 
 from multitudes import memory
 from multitudes.files.large import spilled_from
+from multitudes.kernels import ahead
 from multitudes.kernels.lanes import LANES, NARROW, WIDE
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
@@ -61,6 +62,7 @@ def train_tree(
     n_levels : int, optional
         Stop after this many levels; all by default.
     """
+    ahead.need(ahead.SOLVER)
     X, Y, weight = _weighted_part(task)
     training = TrainingSet.of(X, weight)
     carried = children_by_level(pattern_of(Y), tree)

@@ -18,6 +18,7 @@ from multitudes.linear.checkpoint import NOT_IN_RESULT, Checkpoint, fingerprint
 from multitudes.linear.explanation import Explanation, explain
 from multitudes.linear.level_checks import check_level
 from multitudes.linear.level_weights import WEIGHT_TYPES, LevelWeights
+from multitudes.linear.rehearsal import compile_ahead
 from multitudes.linear.scoring import score_tree_pairs, scoring
 from multitudes.linear.search_index import SearchIndex, checked_merge
 from multitudes.linear.tasks import SolverConfig
@@ -108,6 +109,7 @@ class TreeEstimator(Estimator):
         label_embeddings : CSR or array (n_labels, any), optional
             What the tree is built from; PIFA of X and Y by default.
         """
+        compile_ahead()
         with memory.limited(self.memory_limit):
             task = self._task(X, y, sample_weight, label_weight, hard_negatives)
             if label_embeddings is not None:

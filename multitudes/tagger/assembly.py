@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sklearn.base import clone
-
 from multitudes.data import Dataset
 from multitudes.errors import ConfigError, DataError
 from multitudes.features import PassThrough, TfidfFeatures
 from multitudes.fusion.members import given_members
 from multitudes.groups import Eagle
 from multitudes.models import model_spec
+from multitudes.scikit_learn import clone
 from multitudes.tagger.costs.facts import lengths
 from multitudes.tagger.devices import set_device
 from multitudes.tagger.presets import (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from sklearn.base import clone
-
 from multitudes.data import Dataset
 from multitudes.progress import say
+from multitudes.scikit_learn import clone
 
 if TYPE_CHECKING:
     from multitudes.tagger.tagger import Tagger

@@ -8,7 +8,6 @@ from os import PathLike
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 
 from multitudes.data import Dataset, LabelSpace, relabel
 from multitudes.data.predictions.alignment import over_names, with_names
@@ -17,6 +16,9 @@ from multitudes.fusion.members import given_members
 from multitudes.groups import Eagle
 from multitudes.groups.grouped_dataset import features_of
 from multitudes.linear.checkpoint import clear_used
+from multitudes.linear.rehearsal import compile_ahead
+from multitudes.linear.tree_estimator import TreeEstimator
+from multitudes.scikit_learn import BaseEstimator, clone
 from multitudes.tagger.inputs import texts_of_labels
 from multitudes.tagger.prediction import inner_model, named_failures
 from multitudes.tagger.reports.group_report import GroupReport
@@ -93,6 +95,8 @@ def fit_model(model: Any, features: Any, data: TrainingData) -> tuple[Any, Group
     dataset = data.dataset
     if data.checkpoint is not None:
         set_where_known(model, "checkpoint", data.checkpoint)
+    if dataset.texts is not None and isinstance(inner_model(model), TreeEstimator):
+        compile_ahead(from_texts=True)
     X = features.fit_transform(dataset.X if dataset.texts is None else dataset.texts)
     if data.grouped is None:
         return fitted(model, X, dataset.Y, **_names_for(model, dataset)), None

@@ -8,11 +8,11 @@ import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from multitudes import progress
 from multitudes.data import Dataset
 from multitudes.errors import DataError
+from multitudes.scikit_learn import clone
 from multitudes.tagger import Tagger
 from multitudes.tuning.metric import Examiner, Metric
 from multitudes.tuning.parts import Parts

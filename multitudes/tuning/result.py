@@ -63,7 +63,7 @@ class TuningResult:
 
     def tagger(self) -> Tagger:
         """Return an unfitted tagger with the best settings."""
-        from sklearn.base import clone
+        from multitudes.scikit_learn import clone
 
         made: Tagger = clone(self._tagger)
         return made.set_params(settings=dict(self.settings))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sklearn.base import clone
-
 from multitudes.data import Dataset
 from multitudes.features import PassThrough
 from multitudes.fusion.members import Member
 from multitudes.models import model_spec
+from multitudes.scikit_learn import clone
 from multitudes.tagger.costs.candidates import Candidate
 from multitudes.tagger.devices import set_device
 from multitudes.tagger.presets import asks_for_overlap, full_model, make_model, named_features
