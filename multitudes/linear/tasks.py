@@ -78,6 +78,8 @@ class TrainingSet:
     weight : float32 array (n_instances,)
         Weight of each instance, > 0.
     n_features : int
+    n_all : int, optional
+        Instances of the whole data, if these are some of them.
     """
 
     indptr: IntArray
@@ -86,6 +88,12 @@ class TrainingSet:
     square: FloatArray
     weight: FloatArray
     n_features: int
+    n_all: int | None = None
+
+    @property
+    def n_instances(self) -> int:
+        """Instances of the whole data."""
+        return len(self.weight) if self.n_all is None else self.n_all
 
     @classmethod
     def of(cls, X: Sparse, weight: FloatArray | None = None) -> TrainingSet:

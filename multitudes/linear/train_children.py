@@ -44,7 +44,7 @@ def train_children(
     n = len(rows)
     begin, finish = np.empty(n, np.int64), np.empty(n, np.int64)
     square, weight = np.empty(n, np.float32), np.empty(n, np.float32)
-    gathered = bool(is_gathered(n, len(training.weight), start is not None))
+    gathered = bool(is_gathered(n, training.n_instances, start is not None))
     n_local = prepare_rows(
         training.indptr, training.indices, training.data,
         training.square + np.float32(solver.bias**2), training.weight, rows, gathered,

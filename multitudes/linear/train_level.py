@@ -50,6 +50,8 @@ class LevelJob:
         Rankers start from and are held to these instead of to zero.
     lanes : WIDE or NARROW
         Children trained at once; narrow ones save memory where clusters have few children.
+    first_cluster : int
+        The number of the first of these clusters in its level, if they are some of it.
     """
 
     training: TrainingSet
@@ -63,6 +65,7 @@ class LevelJob:
     from_children: IntArray | None = None
     start: Sequence[OldWeights] | None = None
     lanes: tuple[int, ...] = WIDE
+    first_cluster: int = 0
 
     def prepare(self) -> PreparedJob:
         """Return the job with its costs, cut into tasks."""
@@ -72,7 +75,7 @@ class LevelJob:
         lengths = np.diff(self.training.indptr)
         sizes = np.array([lengths[self.members.row(c)].sum() for c in clusters], np.int64)
         n_members = np.diff(self.members.indptr)[clusters]
-        gathered = is_gathered(n_members, len(lengths), self.start is not None)
+        gathered = is_gathered(n_members, self.training.n_instances, self.start is not None)
         n_children = np.diff(offsets)[clusters]
         first = np.zeros_like(n_children) if self.from_children is None else self.from_children
         tasks, costs = cut_tasks(sizes, n_members, first, n_children, self.training.n_features)
@@ -106,7 +109,7 @@ class PreparedJob:
         w, features = train_children(
             job.training, job.carried, job.members.row(cluster), int(job.offsets[cluster]), task,
             costs=(self.cost_positive, self.cost_negative), solver=job.solver,
-            random_state=seed_of(job.random_state, cluster), scratch=scratch, lanes=job.lanes,
+            random_state=seed_of(job.random_state, job.first_cluster + cluster), scratch=scratch, lanes=job.lanes,
             start=start,
         )  # fmt: skip
         chunk = kept_weights(w, features, task, job.solver, job.lanes)
