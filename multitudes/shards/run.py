@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,23 +103,27 @@ class Run:
         items: Sequence[Any],
         *,
         costs: Sequence[float],
-    ) -> None:
-        """Compute the pieces of a stage that are not finished yet: item i becomes piece i."""
+    ) -> dict[int, float]:
+        """Compute the pieces of a stage that are not finished yet: item i becomes piece i.
+
+        Returns the seconds that each of them took.
+        """
         missing = [number for number in range(len(items)) if not self.has(stage.name, number)]
         if len(missing) < len(items):
             done = len(items) - len(missing)
             say(f"{stage.doing}: {done:,} of {len(items):,} pieces are finished already")
         if not missing:
-            return
+            return {}
         missing.sort(key=lambda number: -costs[number])  # longest first
         with track(stage.doing, total=float(sum(costs[n] for n in missing)), unit="") as progress:
-            cluster.map(
+            seconds = cluster.map(
                 compute,
                 (self, stage, shared),
                 [(number, items[number]) for number in missing],
                 costs=[costs[number] for number in missing],
                 advance=progress.advance,
             )
+        return dict(zip(missing, seconds, strict=True))
 
     def _place(self, name: str) -> str:
         return f"{self.folder.rstrip('/')}/{name}"
@@ -156,13 +161,16 @@ class Stage(NamedTuple):
     compute: Callable[[Run, Any, Any], Arrays]
 
 
-def compute(shared: tuple[Run, Stage, Any], items: Sequence[tuple[int, Any]]) -> list[None]:
+def compute(shared: tuple[Run, Stage, Any], items: Sequence[tuple[int, Any]]) -> list[float]:
     """Compute some pieces, one after the other, and write each: what a machine does."""
     run, stage, common = shared
+    seconds = []
     for number, item in items:
+        start = time.perf_counter()
         if not run.has(stage.name, number):  # else a machine that died had finished it
             run.write(stage.name, number, stage.compute(run, common, item))
-    return [None] * len(items)
+        seconds.append(time.perf_counter() - start)
+    return seconds
 
 
 def joined_strings(texts: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
