@@ -15,6 +15,7 @@ from multitudes.errors import DataError, StoreError, require
 from multitudes.files import disk
 
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/+")  # two letters or more: C:/ is a drive
+_OF_THIS_MACHINE = ("file", "local")
 _GLOB = re.compile(r"[*?\[]")
 SCRATCH = "MULTITUDES_SCRATCH"
 """Environment variable: the folder in which a machine keeps copies of what comes from URLs."""
@@ -27,7 +28,11 @@ def is_url(place: str | os.PathLike[str]) -> bool:
 
 def as_place(place: str | os.PathLike[str]) -> str:
     """Return a place as text; a URL that went through `pathlib` has its second slash again."""
-    return _URL.sub(r"\1://", str(place), count=1) if is_url(place) else str(place)
+    text = str(place)
+    if not is_url(text) or "://" in text:
+        return text
+    scheme, _, rest = text.partition(":/")
+    return f"{scheme}://{'/' if scheme in _OF_THIS_MACHINE else ''}{rest}"
 
 
 def names_shards(place: str | os.PathLike[str]) -> bool:

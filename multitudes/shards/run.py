@@ -1,7 +1,7 @@
 """What is finished of a run over shards: a file a piece, in a folder that all machines see.
 
     run/
-      run.json                    what is computed, of what, with which settings
+      _run.json                   what is computed, of what, with which settings
       counts/00000.safetensors    a finished piece of the stage "counts"
       ...
 
@@ -32,7 +32,7 @@ from multitudes.progress import say, track
 from multitudes.shards.places import as_place, exists, is_url, local_copy, put, scratch
 from multitudes.store.files import dump_arrays, map_arrays
 
-ABOUT = "run.json"
+ABOUT = "_run.json"
 SUFFIX = ".safetensors"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -91,9 +91,9 @@ class Run:
             )
         return map_arrays(path)
 
-    def write(self, stage: str, number: int, arrays: Arrays) -> None:
+    def write(self, stage: str, number: int, content: Arrays | bytes) -> None:
         """Write a piece: whole, or not at all."""
-        self._write(self._piece(stage, number), arrays)
+        self._write(self._piece(stage, number), content)
 
     def map(
         self,
@@ -153,12 +153,13 @@ class Run:
 class Stage(NamedTuple):
     """A step of a run: its name, what it does in words, and the function for one piece.
 
-    `compute(run, shared, item)` returns the arrays of the piece; it is a function of a module.
+    `compute(run, shared, item)` returns the arrays of the piece, or the bytes of its file; it is a
+    function of a module.
     """
 
     name: str
     doing: str
-    compute: Callable[[Run, Any, Any], Arrays]
+    compute: Callable[[Any, Any, Any], Arrays | bytes]
 
 
 def compute(shared: tuple[Run, Stage, Any], items: Sequence[tuple[int, Any]]) -> list[float]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from multitudes.engine import Cluster, LocalCluster, current_cluster
 from multitudes.errors import ConfigError, DataError
@@ -42,7 +43,7 @@ def train_shards(
     format: str | None = None,
     reading: Mapping[str, Any] | None = None,
     cluster: Cluster | None = None,
-) -> Tagger:
+) -> None:
     """Train a tagger on data that no machine need hold, and save it.
 
     The model is the one that ``tagger.fit`` makes of the same files one after the other, bit for
@@ -66,11 +67,6 @@ def train_shards(
         As `read_dataset` takes them: the name of a format, and settings of `ReadOptions`.
     cluster : Cluster, optional
         Where to work; defaults to the `ray_cluster` in use, or to this machine's threads.
-
-    Returns
-    -------
-    Tagger
-        Loaded from `model`: its weights are mapped, not in memory.
     """
     cluster = cluster or current_cluster() or LocalCluster(tagger.n_jobs)
     places = find_shards(shards)
@@ -83,9 +79,9 @@ def train_shards(
     train_levels(cluster, training)
     levels: Any = [MappedLevel(work, level) for level in range(tree.depth)]
     estimator._set_learned(tree, levels, pieces.n_features)
-    _set_fitted(tagger, estimator, fitted, names)
-    tagger.save(model)
-    return type(tagger).load(model)
+    fitted_tagger = clone(tagger, safe=False)  # its weights are files of the run
+    _set_fitted(fitted_tagger, estimator, fitted, names)
+    fitted_tagger.save(model)
 
 
 def read_shards(
