@@ -16,7 +16,7 @@ from pathlib import Path
 
 from multitudes.errors import ConfigError, ResourceError
 
-__all__ = ["ask", "limit", "limited", "parse_size"]
+__all__ = ["ask", "chosen", "limit", "limited", "parse_size"]
 
 VARIABLE = "MULTITUDES_MAX_MEMORY"
 SHARE = 0.8  # of what is free: the rest is for what nobody asks for
@@ -65,14 +65,14 @@ def parse_size(size: int | str) -> int:
         found = _SIZE.fullmatch(text) if len(text) <= _LONGEST else None
         if found is None:
             raise ConfigError(
-                f"max_memory must be a size such as '8GB', '512MB' or a number of bytes, "
+                f"memory_limit must be a size such as '8GB', '512MB' or a number of bytes, "
                 f"got {str(size)[:_LONGEST]!r}"
             )
         number, unit, binary = found.groups()
         exponent = "KMGTP".find(unit) + 1 if unit else 0
         n_bytes = int(float(number) * (1024**exponent if binary else _UNITS[unit]))
     if n_bytes < 1:
-        raise ConfigError(f"max_memory must be at least 1 byte, got {size!r}")
+        raise ConfigError(f"memory_limit must be at least 1 byte, got {size!r}")
     return n_bytes
 
 
@@ -120,9 +120,9 @@ def limit() -> int:
     -------
     int
     """
-    chosen = _set_limit()
-    if chosen is not None:
-        return max(0, chosen - _held())
+    most = chosen()
+    if most is not None:
+        return max(0, most - _held())
     free = [_free_on_machine(), *_free_in_groups(), _free_addresses()]
     known = [n_bytes for n_bytes in free if n_bytes is not None]
     return int(SHARE * max(0, min(known))) if known else sys.maxsize
@@ -160,8 +160,8 @@ def ask(n_bytes: int, what: str, *, advice: str | None = None) -> None:
     )
 
 
-def _set_limit() -> int | None:
-    """Return the limit that a program, a command line or the environment sets."""
+def chosen() -> int | None:
+    """Return the limit that a program, a command line or the environment sets; None without."""
     if _chosen:
         return _chosen[-1]
     given = os.environ.get(VARIABLE, "")
@@ -170,14 +170,14 @@ def _set_limit() -> int | None:
     try:
         return parse_size(given)
     except ConfigError as error:
-        raise ConfigError(str(error).replace("max_memory", VARIABLE)) from None
+        raise ConfigError(str(error).replace("memory_limit", VARIABLE)) from None
 
 
 def _reason() -> str:
-    chosen = _set_limit()
-    if chosen is None:
+    most = chosen()
+    if most is None:
         return f"{SHARE:.0%} of what is free"
-    return f"the limit is {shown(chosen)}, of which {shown(_held())} are in use"
+    return f"the limit is {shown(most)}, of which {shown(_held())} are in use"
 
 
 def _held() -> int:

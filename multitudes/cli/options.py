@@ -41,12 +41,14 @@ Force = Annotated[
 Threads = Annotated[
     int | None, typer.Option("--threads", "-t", min=1, help="Threads; all cores by default.")
 ]
-MaxMemory = Annotated[
+MemoryLimit = Annotated[
     str | None,
     typer.Option(
+        "--memory",
         "--max-memory",
         metavar="SIZE",
-        help="Memory that this command may take, e.g. 8GB; most of what is free by default.",
+        help="Memory that this command may take, e.g. 8GB; larger arrays then lie on disk. Most "
+        "of what is free by default.",
     ),
 ]
 Format = Annotated[
@@ -159,18 +161,18 @@ KnownLabels = Annotated[
 
 
 def limiting(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a verb that also takes ``--max-memory``, and runs under this limit."""
+    """Return a verb that also takes ``--memory``, and runs under this limit."""
     verb = expanded(function)
 
     @functools.wraps(verb)
-    def run(*, max_memory: str | None = None, **values: Any) -> None:
+    def run(*, memory_limit: str | None = None, **values: Any) -> None:
         from multitudes import memory
 
-        with memory.limited(max_memory):
+        with memory.limited(memory_limit):
             verb(**values)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    option = inspect.Parameter("max_memory", kind, default=None, annotation=MaxMemory)
+    option = inspect.Parameter("memory_limit", kind, default=None, annotation=MemoryLimit)
     parameters = [*inspect.signature(verb).parameters.values(), option]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}

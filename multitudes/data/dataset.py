@@ -19,6 +19,7 @@ from multitudes.data.dataset_parts import (
     pairs_of,
     row_ids,
     strings,
+    taken_texts,
 )
 from multitudes.data.label_lists import (
     as_list,
@@ -285,7 +286,7 @@ class Dataset:
             self,
             Y=self.Y[ids],
             X=None if self.X is None else self.X[ids],
-            texts=None if self.texts is None else tuple(self.texts[i] for i in ids),
+            texts=taken_texts(self.texts, ids),
             uids=None if self.uids is None else tuple(self.uids[i] for i in ids),
             groups=None if self.groups is None else self.groups[ids],
             filter_pairs=self._take_filter_pairs(ids),

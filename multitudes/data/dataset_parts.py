@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.errors import DataError
+from multitudes.files.texts import StoredTexts
 from multitudes.types import Sparse
 from multitudes.validation.sparse import own_csr
 
@@ -32,10 +33,10 @@ def canonical(name: str, matrix: Sparse) -> Sparse:
     return matrix
 
 
-def strings(name: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return strings as a tuple; `name` is what messages call them."""
-    if values is None:
-        return None
+def strings(name: str, values: Sequence[str] | None) -> Sequence[str] | None:
+    """Return strings as a tuple, or stored texts as such; `name` is what messages call them."""
+    if values is None or isinstance(values, StoredTexts):
+        return values
     if isinstance(values, str):
         raise DataError(f"{name} must be a sequence of strings, got one string: {values[:50]!r}")
     if sp.issparse(values):
@@ -46,6 +47,13 @@ def strings(name: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
         place = next(i for i, value in enumerate(found) if not isinstance(value, str))
         raise DataError(f"{name} must be strings, got {found[place]!r} at position {place}")
     return found
+
+
+def taken_texts(texts: Sequence[str] | None, ids: npt.NDArray[np.int64]) -> Sequence[str] | None:
+    """Return some of the texts; stored ones stay where they are."""
+    if texts is None or isinstance(texts, StoredTexts):
+        return None if texts is None else texts.take(ids)
+    return tuple(texts[i] for i in ids)
 
 
 def pairs_of(pairs: npt.ArrayLike | None, shape: tuple[int, int]) -> npt.NDArray[np.int64] | None:

@@ -19,6 +19,7 @@ from multitudes.data.label_space import LabelSpace
 from multitudes.data.options import ReadOptions
 from multitudes.data.report import N_EXAMPLES, ErrorLog, ReadReport, excerpt
 from multitudes.errors import DataError
+from multitudes.files.texts import TextShelf
 from multitudes.types import IntArray
 
 
@@ -117,7 +118,7 @@ class Records:
         self.field_names: Sequence[str] = ()
         self.taken = ""
         self.titles: dict[str, str] = {}
-        self._texts: list[str] = []
+        self._texts = TextShelf()
         self._uids: list[str] = []
         self._labels = Ragged()
         self._memberships = Ragged()
@@ -153,7 +154,7 @@ class Records:
         labels_of_groups = self.groups.labels
         return Dataset(
             Y=self._labels.to_csr(n_labels),
-            texts=self._texts,
+            texts=self._texts.texts(),
             label_names=None if space is None else space.names,
             label_texts=None if space is None else space.texts,
             label_titles=None if space is None else self._titles(space),
@@ -169,7 +170,7 @@ class Records:
         )
 
     def _check(self, options: ReadOptions) -> None:
-        if not self._texts:
+        if not len(self._texts):
             skipped = f" ({self.log.skipped:,} bad lines skipped)" if self.log.skipped else ""
             example = f": {self.log.examples[0]}" if self.log.examples else ""
             raise DataError(f"{self.path} holds no instances{skipped}{example}")

@@ -15,6 +15,7 @@ from multitudes.errors import ConfigError
 from multitudes.features.stemming import stemmed
 from multitudes.features.text_buffer import character_classes, text_chunks
 from multitudes.features.vocabulary import Vocabulary, empty_table, grown, merged
+from multitudes.files.large import Shelf
 from multitudes.kernels.text import terms as kernels
 from multitudes.kernels.text.terms import HASH, INSERT, LOOKUP, TermTable
 from multitudes.kernels.threads import resolve_threads
@@ -83,6 +84,15 @@ class Counts:
     ids: npt.NDArray[np.int32]
     counts: npt.NDArray[np.int32]
 
+    def kept(self, shelf: Shelf) -> Counts:
+        """Return the same counts on a shelf."""
+        return Counts(*map(shelf.kept, (self.indptr, self.ids, self.counts)))
+
+    def renumbered(self, new_ids: npt.NDArray[np.int32]) -> Counts:
+        """Return the same counts under other ids, in place of the old ones."""
+        self.ids[:] = new_ids[self.ids]
+        return self
+
 
 def count_new(
     texts: Sequence[str], source: TermSource, *, n_jobs: int | None
@@ -94,10 +104,10 @@ def count_new(
 
     def one_shard(shard: Shard, task: Task) -> tuple[TermTable, list[Counts]]:
         table = empty_table()
-        chunks = []
+        chunks, shelf = [], Shelf()
         for n_rows, buffer in shard.chunks(source):
             table, counts = _count_growing(buffer, n_rows, source, table)
-            chunks.append(counts)
+            chunks.append(counts.kept(shelf))
             task.advance(n_rows)
         return table, chunks
 
@@ -106,7 +116,7 @@ def count_new(
     if len(results) == 1:
         return table, results[0][1]
     return table, [
-        Counts(counts.indptr, ids[counts.ids], counts.counts)
+        counts.renumbered(ids)
         for (_, chunks), ids in zip(results, new_ids, strict=True)
         for counts in chunks
     ]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from multitudes.errors import DataError
+from multitudes.files.texts import StoredTexts
 from multitudes.kernels.text.terms import SPACE_CHAR, WORD_CHAR
 
 TOKEN_PATTERN = r"\w+(?:\+\+|\#)?"
@@ -45,7 +46,7 @@ def as_texts(texts: Iterable[str]) -> Sequence[str]:
             f"expected a sequence of texts, got the single {type(texts).__name__} "
             f"{_shortened(texts)}: wrap it in a list"
         )
-    if isinstance(texts, list | tuple):
+    if isinstance(texts, list | tuple | StoredTexts):
         return texts
     if getattr(texts, "ndim", 1) != 1 or not isinstance(texts, Iterable):
         raise DataError(

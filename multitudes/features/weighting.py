@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.features.term_counts import Counts
+from multitudes.files.large import joined, new_array
 from multitudes.kernels.text import term_weights as kernels
 from multitudes.types import FloatArray
 
@@ -32,7 +33,7 @@ def weighted(
     n_rows = sum(len(chunk.indptr) - 1 for chunk in chunks)
     most = sum(len(chunk.ids) for chunk in chunks)
     indptr = np.zeros(n_rows + 1, np.int64)
-    indices, data = np.empty(most, np.int32), np.empty(most, np.float32)
+    indices, data = new_array(most, np.int32), new_array(most, np.float32)
     row, done = 0, 0
     chunks.reverse()
     while chunks:
@@ -45,7 +46,7 @@ def weighted(
         indptr[row : stop + 1] += done
         row, done = stop, int(indptr[stop])
     if done < most:
-        indices, data = indices[:done].copy(), data[:done].copy()
+        indices, data = joined([indices[:done]], np.int32), joined([data[:done]], np.float32)
     # scipy would widen the indices to the row pointer's type.
     pointer = indptr.astype(np.int32) if done <= np.iinfo(np.int32).max else indptr
     return sp.csr_array((data, indices, pointer), shape=(n_rows, n_columns))

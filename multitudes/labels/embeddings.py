@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
+from multitudes.files.large import new_array
 from multitudes.kernels.clustering.label_sums import sum_rows_by_label
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.types import FloatArray, IntArray, Sparse
-from multitudes.validation import checked_number, checked_truth, checked_vectors
+from multitudes.validation import checked_number, checked_truth, checked_vectors, csr_of
 
 BLOCK = 1 << 20
 """Values of X that one task adds up, about: the same blocks for any number of threads."""
@@ -156,26 +156,32 @@ def _sum_sparse(X: Sparse, by_label: Sparse, n_jobs: int | None) -> sp.csr_array
     bounds = np.searchsorted(lengths, np.arange(0, lengths[-1] + BLOCK, BLOCK))
     bounds = np.unique(np.append(np.minimum(bounds, n_labels), [0, n_labels]))
 
-    def sum_block(block: int) -> tuple[IntArray, npt.NDArray[np.uint32], FloatArray]:
+    indices, values = (new_array(int(lengths[-1]), kind) for kind in (np.uint32, np.float32))
+
+    def sum_block(block: int) -> IntArray:
         start, stop = int(bounds[block]), int(bounds[block + 1])
         first, last = label_indptr[start], label_indptr[stop]
-        most = int(lengths[stop] - lengths[start])
+        room = slice(int(lengths[start]), int(lengths[stop]))
         starts = np.empty(stop - start + 1, np.int64)
-        indices, values = np.empty(most, np.uint32), np.empty(most, np.float32)
         sum_rows_by_label(
-            indptr, columns, X.data, label_indptr[start : stop + 1] - first,
-            instances[first:last], by_label.data[first:last], n_features, starts, indices, values,
+            indptr, columns, X.data, label_indptr[start : stop + 1] - first, instances[first:last],
+            by_label.data[first:last], n_features, starts, indices[room], values[room],
         )  # fmt: skip
-        return starts, indices[: starts[-1]], values[: starts[-1]]
+        return starts
 
     with ThreadTeam(n_jobs) as team:
         blocks = team.map(sum_block, range(len(bounds) - 1))
-    counts = np.concatenate([[0], *(np.diff(starts) for starts, _, _ in blocks)])
     if not blocks:
         return sp.csr_array((n_labels, n_features), dtype=np.float32)
-    indices = np.concatenate([part for _, part, _ in blocks]).view(np.int32)
-    values = np.concatenate([part for _, _, part in blocks])
-    return sp.csr_array((values, indices, np.cumsum(counts)), shape=(n_labels, n_features))
+    out_indptr = np.concatenate([[0], np.cumsum(np.concatenate([*map(np.diff, blocks)]))])
+    # Each block lies where it would if no feature occurred twice: move them together, in place.
+    for block, start in enumerate(bounds[:-1]):
+        old, new, n = int(lengths[start]), int(out_indptr[start]), int(blocks[block][-1])
+        if old != new:
+            indices[new : new + n] = indices[old : old + n]
+            values[new : new + n] = values[old : old + n]
+    shape, n = (n_labels, n_features), int(out_indptr[-1])
+    return csr_of(values[:n], indices[:n].view(np.int32), out_indptr, shape)
 
 
 def _normalized_rows(matrix: Sparse) -> sp.csr_array[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import DataError
+from multitudes.files.large import new_array
 from multitudes.kernels.clustering import kmeans
 from multitudes.kernels.sparse import copy_rows, measure_rows
 from multitudes.kernels.threads import ThreadTeam
@@ -75,8 +76,8 @@ class SparseRows:
         )
         check_lengths(lengths)
         self.indptr = np.concatenate([[0], np.cumsum(self.sizes)])
-        self.indices = np.empty(self.indptr[-1], np.uint32)
-        self.values = np.empty(self.indptr[-1], np.float32)
+        self.indices = new_array(int(self.indptr[-1]), np.uint32)
+        self.values = new_array(int(self.indptr[-1]), np.float32)
         self._arrays = (self.indptr, self.indices, self.values)
         team.map(
             lambda span: copy_rows(

@@ -25,7 +25,7 @@ from multitudes.store.folder import writing
 from multitudes.store.manifest import MANIFEST
 
 # Settings that do not change what is learned.
-NOT_IN_RESULT = frozenset({"checkpoint", "n_jobs", "verbose", "warm_start"})
+NOT_IN_RESULT = frozenset({"checkpoint", "memory_limit", "n_jobs", "verbose", "warm_start"})
 
 _used: dict[Path, list[Checkpoint]] = {}  # by the path they were given
 
@@ -142,7 +142,7 @@ def fingerprint(data: Sequence[Any], settings: dict[str, Any]) -> str:
     for part in data:
         for array in _arrays_of(part):
             digest.update(f"{array.dtype}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
         digest.update(b"/")
     return digest.hexdigest()[:16]
 

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from multitudes.files.large import joined, new_array
 from multitudes.linear.level_checks import check_arrays
 from multitudes.store import State
 from multitudes.types import FloatArray, IntArray
 
 WEIGHT_TYPES = ("float32", "float16", "int8")
+BLOCK = 1 << 20  # numbers that are looked at together
 
 
 class Chunk(NamedTuple):
@@ -70,18 +72,16 @@ class LevelWeights:
 
     @classmethod
     def from_chunks(cls, chunks: Sequence[Chunk], seen: IntArray) -> Self:
-        """Join the chunks of all clusters of a level, in float32."""
+        """Join the chunks of all clusters of a level; values keep their type."""
         largest = max((len(chunk.bias) for chunk in chunks), default=0)
-        child_type = np.uint16 if largest <= 1 << 16 else np.uint32
-        row_counts = [len(chunk.row_feature) for chunk in chunks]
-        entry_counts = np.concatenate([np.diff(chunk.row_entry) for chunk in chunks])
+        chunk_row = ends([len(chunk.row_feature) for chunk in chunks])
         bias = np.concatenate([chunk.bias for chunk in chunks])
         return cls(
-            ends(row_counts),
-            np.concatenate([chunk.row_feature for chunk in chunks]),
-            ends(entry_counts),
-            np.concatenate([chunk.entry_child.astype(child_type) for chunk in chunks]),
-            np.concatenate([chunk.entry_value for chunk in chunks]),
+            chunk_row,
+            joined([chunk.row_feature for chunk in chunks], np.int32),
+            joined_starts([chunk.row_entry for chunk in chunks]),
+            joined([chunk.entry_child for chunk in chunks], child_type(largest)),
+            joined([chunk.entry_value for chunk in chunks], chunks[0].entry_value.dtype),
             bias,
             np.ones(len(bias), np.float32),
             seen,
@@ -107,13 +107,17 @@ class LevelWeights:
 
         int8 spreads each child's weights over -127 to 127; a weight that rounds to 0 stays as 0.
         """
-        counts = np.diff(self.row_entry[self.chunk_row])
-        child = np.repeat(offsets[:-1], counts) + self.entry_child
-        values = self.entry_value.astype(np.float32) * self.scale[child]
+        if self.entry_value.dtype == weights != "int8":
+            return self
+        values = self.entry_value.astype(np.float32, copy=False)
+        if np.int8 in (self.entry_value.dtype, np.dtype(weights)):
+            counts = np.diff(self.row_entry[self.chunk_row])
+            child = np.repeat(offsets[:-1], counts) + self.entry_child
+            values = values * self.scale[child]
         scale = np.ones_like(self.scale)
         stored: npt.NDArray[Any] = values
         if weights == "float16":
-            stored = np.clip(values, -65504, 65504).astype(np.float16)
+            stored = halves(values)
         elif weights == "int8":
             largest = np.zeros_like(self.scale)
             np.maximum.at(largest, child, np.abs(values))
@@ -129,7 +133,7 @@ class LevelWeights:
         arrays = {
             "chunk_rows": np.diff(self.chunk_row).astype(np.int32),
             "row_feature": self.row_feature,
-            "row_entries": smallest_unsigned(np.diff(self.row_entry)),
+            "row_entries": counts_between(self.row_entry),
             "entry_child": smallest_unsigned(self.entry_child),
             "entry_value": self.entry_value,
             "bias": self.bias,
@@ -162,6 +166,28 @@ class LevelWeights:
         )
 
 
+def packed(chunk: Chunk, weights: str, n_children: int) -> Chunk:
+    """Return a chunk in smaller types: those in which its level, of clusters up to so large, ends.
+
+    Only weights of 8 bits, which are relative to others, stay as they are until all are there.
+    """
+    return chunk._replace(
+        row_entry=chunk.row_entry.astype(np.int32),
+        entry_child=chunk.entry_child.astype(child_type(n_children)),
+        entry_value=halves(chunk.entry_value) if weights == "float16" else chunk.entry_value,
+    )
+
+
+def child_type(n_children: int) -> type[np.unsignedinteger[Any]]:
+    """Return the type of children, counted within clusters of at most so many."""
+    return np.uint16 if n_children <= 1 << 16 else np.uint32
+
+
+def halves(values: FloatArray) -> npt.NDArray[np.float16]:
+    """Return float16 of float32, the largest where a value is larger."""
+    return np.clip(values, -65504, 65504).astype(np.float16)
+
+
 def join_parts(parts: Sequence[Chunk]) -> Chunk:
     """Join parts that hold different children of the same cluster, in their order, in one chunk."""
     if len(parts) == 1:
@@ -178,10 +204,30 @@ def join_parts(parts: Sequence[Chunk]) -> Chunk:
     )
 
 
+def joined_starts(starts: Sequence[npt.NDArray[Any]]) -> IntArray:
+    """Return where runs begin, of several lists of them end to end, and where the last ends."""
+    out = new_array(sum(len(own) - 1 for own in starts) + 1, np.int64)
+    out[0], at = 0, 0
+    for own in starts:
+        np.add(own[1:], out[at], out=out[at + 1 : at + len(own)])
+        at += len(own) - 1
+    return out
+
+
 def ends(counts: npt.ArrayLike) -> IntArray:
     """Return where each of the counted runs begins, and where the last ends: int64 (n + 1,)."""
     out = np.zeros(len(np.asarray(counts)) + 1, np.int64)
     np.cumsum(counts, out=out[1:])
+    return out
+
+
+def counts_between(starts: IntArray) -> npt.NDArray[Any]:
+    """Return the lengths of runs, in the smallest unsigned type, without another array of int64."""
+    blocks = [slice(at, at + BLOCK + 1) for at in range(0, len(starts) - 1, BLOCK)]
+    largest = max((int(np.diff(starts[block]).max()) for block in blocks), default=0)
+    out = new_array(len(starts) - 1, np.min_scalar_type(largest))
+    for block in blocks:
+        out[block.start : block.stop - 1] = np.diff(starts[block])
     return out
 
 

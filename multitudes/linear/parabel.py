@@ -27,6 +27,7 @@ from multitudes.validation import (
     checked_features,
     checked_labels,
     checked_vectors,
+    owned,
 )
 
 
@@ -116,7 +117,7 @@ class Parabel(Estimator):
         given, X = X, checked_features(X)
         Y = checked_labels(y, n_instances=X.shape[0])
         if label_embeddings is None:
-            label_embeddings = pifa(X, Y, n_jobs=self.n_jobs)
+            label_embeddings = owned(pifa(X, Y, n_jobs=self.n_jobs))
         label_embeddings = checked_vectors(label_embeddings, name="label_embeddings")
         checkpoint = self._checkpoint(X, Y, label_embeddings)
         trees = self.partitions()

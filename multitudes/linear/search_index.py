@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from multitudes import memory
 from multitudes.errors import ConfigError
+from multitudes.files.large import joined, new_array
 from multitudes.kernels.lanes import LANES
 from multitudes.kernels.search.beam_search import SearchArrays, search_block
 from multitudes.kernels.search.index import fill_chunks, measure_chunks
 from multitudes.kernels.search.overlap_search import MAX, MEAN, SUM, rank_overlapping
 from multitudes.kernels.threads import BufferPool, ThreadBuffers, ThreadTeam
 from multitudes.labels import LabelTree
-from multitudes.linear.level_weights import LevelWeights, ends
+from multitudes.linear.level_weights import LevelWeights, ends, joined_starts
 from multitudes.linear.scoring import Scoring
 from multitudes.types import FloatArray, LabelArray, blank_lists
 from multitudes.validation import checked_label_ids
@@ -136,11 +137,12 @@ def build_arrays(tree: LabelTree, levels: Sequence[LevelWeights], n_features: in
     child_count = np.concatenate([np.diff(own) for own in offsets])
     n_blocks = -(-child_count // LANES)
     chunk_row = ends(np.concatenate([np.diff(level.chunk_row) for level in levels]))
-    row_feature = np.concatenate([level.row_feature for level in levels])
-    row_entry = ends(np.concatenate([np.diff(level.row_entry) for level in levels]))
+    row_feature = joined([level.row_feature for level in levels], np.int32)
+    row_entry = joined_starts([level.row_entry for level in levels])
     child_type = np.result_type(*[level.entry_child.dtype for level in levels])
-    entry_child = np.concatenate([level.entry_child.astype(child_type) for level in levels])
-    stored = np.concatenate([level.entry_value for level in levels])
+    entry_child = joined([level.entry_child for level in levels], child_type)
+    value_type = np.result_type(*[level.entry_value.dtype for level in levels])
+    stored = joined([level.entry_value for level in levels], value_type)
     n_clusters = len(child_count)
     filled = np.zeros(int(n_blocks.max(initial=1)), np.int32)
     dense, shift = np.empty(n_clusters, np.uint8), np.empty(n_clusters, np.uint8)
@@ -151,13 +153,13 @@ def build_arrays(tree: LabelTree, levels: Sequence[LevelWeights], n_features: in
     )  # fmt: skip
     chunk_segment, chunk_entry, chunk_bucket = ends(segments), ends(entries), ends(buckets)
     values = as_bits(stored)
-    row_place = np.empty(2 * (len(row_feature) + 1), np.int64)
+    row_place = new_array(2 * (len(row_feature) + 1), np.int64)
     block_type = np.uint16 if len(filled) <= 1 << 16 else np.uint32
-    segment_block = np.empty(chunk_segment[-1], block_type)
-    segment_value = np.zeros(chunk_segment[-1] * LANES, values.dtype)
-    index_child = np.empty(chunk_entry[-1], child_type)
-    index_value = np.empty(chunk_entry[-1], values.dtype)
-    bucket = np.empty(chunk_bucket[-1], np.int32)
+    segment_block = new_array(chunk_segment[-1], block_type)
+    segment_value = new_array(chunk_segment[-1] * LANES, values.dtype, zeros=True)
+    index_child = new_array(chunk_entry[-1], child_type)
+    index_value = new_array(chunk_entry[-1], values.dtype)
+    bucket = new_array(chunk_bucket[-1], np.int32)
     fill_chunks(
         chunk_row, row_feature, row_entry, entry_child, values, child_count, dense, shift,
         chunk_segment[:-1], chunk_entry[:-1], chunk_bucket[:-1],

@@ -11,6 +11,7 @@ from multitudes.config import Config, among, between, setting
 from multitudes.kernels.lanes import LANES
 from multitudes.types import FloatArray, IntArray, Sparse
 
+BLOCK = 1 << 16  # instances that are looked at together
 LARGEST = 1e12  # of a setting: its products with weights and values stay finite
 
 
@@ -102,9 +103,13 @@ class TrainingSet:
         data = X.data.astype(np.float32, copy=False)
         indptr = X.indptr.astype(np.int64)
         square = np.zeros(n, np.float32)
-        filled = np.flatnonzero(np.diff(indptr))
-        if len(filled):
-            square[filled] = np.add.reduceat(data * data, indptr[filled])
+        for start in range(0, n, BLOCK):  # X may be larger than memory
+            rows = indptr[start : start + BLOCK + 1]
+            values = data[rows[0] : rows[-1]]
+            filled = np.flatnonzero(np.diff(rows))
+            if len(filled):
+                sums = np.add.reduceat(values * values, rows[filled] - rows[0])
+                square[start + filled] = sums
         weight = np.ones(n, np.float32) if weight is None else weight
         return cls(indptr, X.indices.astype(np.int32, copy=False), data, square, weight, X.shape[1])
 

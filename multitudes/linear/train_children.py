@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from multitudes.files.large import new_array
 from multitudes.kernels.lanes import WIDE
 from multitudes.kernels.solver.clusters import Scratch, count_kept, fill_kept, prepare_rows
 from multitudes.kernels.solver.dual_descent import positives, solve_lanes
@@ -47,9 +48,9 @@ def train_children(
     gathered = bool(is_gathered(n, training.n_instances, start is not None))
     n_local = prepare_rows(
         training.indptr, training.indices, training.data,
-        training.square + np.float32(solver.bias**2), training.weight, rows, gathered,
-        *scratch, begin, finish, square, weight,
+        training.square, training.weight, rows, gathered, *scratch, begin, finish, square, weight,
     )  # fmt: skip
+    square += np.float32(solver.bias**2)
     local = scratch.local if gathered else training.indices
     value = scratch.value if gathered else training.data
     features = scratch.feature_of[:n_local]
@@ -148,8 +149,8 @@ def make_scratch(n_features: int, room: int) -> Scratch:
     return Scratch(
         np.full(n_features, -1, np.int32),
         np.empty(n_features, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.float32),
+        new_array(room, np.int32),
+        new_array(room, np.float32),
     )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from multitudes.engine import current_cluster
+from multitudes.files.large import Shelf
 from multitudes.kernels.lanes import WIDE
 from multitudes.kernels.solver.clusters import Scratch
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
 from multitudes.linear.level_labels import Pattern
-from multitudes.linear.level_weights import Chunk, LevelWeights, join_parts
+from multitudes.linear.level_weights import Chunk, LevelWeights, join_parts, packed
 from multitudes.linear.old_weights import OldWeights, with_untouched
 from multitudes.linear.tasks import SolverConfig, Task, TrainingSet, cut_tasks
 from multitudes.linear.train_children import (
@@ -52,6 +54,8 @@ class LevelJob:
         Children trained at once; narrow ones save memory where clusters have few children.
     first_cluster : int
         The number of the first of these clusters in its level, if they are some of it.
+    weights : str
+        How the level is stored in the end: trained weights take no more room than they need.
     """
 
     training: TrainingSet
@@ -66,6 +70,7 @@ class LevelJob:
     start: Sequence[OldWeights] | None = None
     lanes: tuple[int, ...] = WIDE
     first_cluster: int = 0
+    weights: str = "float32"
 
     def prepare(self) -> PreparedJob:
         """Return the job with its costs, cut into tasks."""
@@ -113,14 +118,16 @@ class PreparedJob:
             start=start,
         )  # fmt: skip
         chunk = kept_weights(w, features, task, job.solver, job.lanes)
-        return chunk if start is None else with_untouched(chunk, start.chunk, features, task)
+        if start is not None:
+            return with_untouched(chunk, start.chunk, features, task)
+        return packed(chunk, job.weights, int(np.diff(job.offsets).max()))
 
-    def joined(self, found: Sequence[Chunk]) -> list[Chunk]:
-        """Join the chunks of the tasks, one per cluster."""
+    def joined(self, found: Sequence[Chunk], put: Callable[[Chunk], Chunk]) -> list[Chunk]:
+        """Join the chunks of the tasks, one per cluster; `put` those that are new."""
         parts: list[list[Chunk]] = [[] for _ in self.clusters]
         for task, chunk in zip(self.tasks, found, strict=True):
             parts[task.cluster].append(chunk)
-        return [join_parts(own) for own in parts]
+        return [join_parts(own) if len(own) == 1 else put(join_parts(own)) for own in parts]
 
 
 def run_jobs(
@@ -132,12 +139,16 @@ def run_jobs(
     costs = np.concatenate([job.costs for job in prepared])
     longest_first = np.argsort(-costs, kind="stable").tolist()
     cluster, buffers = current_cluster(), ThreadBuffers()
+    shelves = [Shelf() for _ in jobs]
+
+    def put(job: int, chunk: Chunk) -> Chunk:
+        return Chunk(*map(shelves[job].kept, chunk))
 
     def run(number: int) -> Chunk:
         scratch = buffers.get("scratch", lambda: scratch_for(prepared))
         chunk = run_task(prepared, todo[number], scratch)
         progress.advance(costs[number])
-        return chunk
+        return put(todo[number][0], chunk)
 
     with track(description, total=float(costs.sum()), unit="") as progress:
         if cluster is None:
@@ -154,7 +165,10 @@ def run_jobs(
     of_job: list[list[Chunk]] = [[] for _ in jobs]
     for number, (job, _) in enumerate(todo):
         of_job[job].append(found.pop(number))
-    return [job.joined(own) for job, own in zip(prepared, of_job, strict=True)]
+    return [
+        job.joined(own, partial(put, j))
+        for j, (job, own) in enumerate(zip(prepared, of_job, strict=True))
+    ]
 
 
 def run_tasks(prepared: Sequence[PreparedJob], todo: Sequence[tuple[int, int]]) -> list[Chunk]:
@@ -179,9 +193,9 @@ def train_levels(
     jobs: Sequence[LevelJob], team: ThreadTeam, *, description: str = "training"
 ) -> list[LevelWeights]:
     """Train whole levels, all their clusters."""
-    return [
-        LevelWeights.from_chunks(chunks, np.diff(job.members.indptr))
-        for job, chunks in zip(jobs, run_jobs(jobs, team, description=description), strict=True)
+    found = run_jobs(jobs, team, description=description)[::-1]
+    return [  # what is joined is let go of
+        LevelWeights.from_chunks(found.pop(), np.diff(job.members.indptr)) for job in jobs
     ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from multitudes import memory
+from multitudes.files.large import spilled_from
 from multitudes.kernels.lanes import LANES, NARROW, WIDE
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
@@ -81,6 +82,7 @@ def train_tree(
             label_weight=_child_weight(task, tree, level),
             random_state=task.random_state + level,
             lanes=lanes_of(task.solver, tree, level),
+            weights=task.weights,
         )
 
     if task.negatives == "sibling" and not checkpoint:
@@ -183,11 +185,14 @@ def estimate_bytes(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: i
     patterns = sum(2 * p.indices.nbytes + p.indptr.nbytes for p in carried)
     values_read = int(lengths.sum())
     for pattern in carried[:-1]:
-        values_read += int(np.repeat(lengths, np.diff(pattern.indptr)).sum())
+        values_read += int(lengths @ np.diff(pattern.indptr))
     block = (X.shape[1] + 1) * LANES * 4
-    per_thread = 8 * X.nnz + X.shape[0] * (LANES * 4 + 32) + 4 * block + 8 * X.shape[1]
-    model = int(values_read * WEIGHTS_PER_VALUE * BYTES_PER_WEIGHT)
-    return int(patterns + n_jobs * per_thread + model)
+    per_thread = X.shape[0] * (LANES * 4 + 32) + 4 * block + 8 * X.shape[1]
+    large = [*[4 * X.nnz] * 2 * n_jobs, int(values_read * WEIGHTS_PER_VALUE * BYTES_PER_WEIGHT)]
+    most = spilled_from()
+    if most is not None:  # what is larger lies on disk
+        large = [min(one, most) for one in large]
+    return int(patterns + n_jobs * per_thread + sum(large))
 
 
 def check_memory(X: Sparse, tree: LabelTree, carried: list[Pattern], n_jobs: int) -> None:

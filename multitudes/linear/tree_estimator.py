@@ -79,6 +79,7 @@ class TreeEstimator(Estimator):
     random_state: int
     n_jobs: int | None
     verbose: bool
+    memory_limit: str | int | None = None
     _index: SearchIndex
 
     def fit(
@@ -107,9 +108,19 @@ class TreeEstimator(Estimator):
         label_embeddings : CSR or array (n_labels, any), optional
             What the tree is built from; PIFA of X and Y by default.
         """
-        task = self._task(X, y, sample_weight, label_weight, hard_negatives)
-        if label_embeddings is not None:
-            label_embeddings = checked_vectors(label_embeddings, name="label_embeddings")
+        with memory.limited(self.memory_limit):
+            task = self._task(X, y, sample_weight, label_weight, hard_negatives)
+            if label_embeddings is not None:
+                label_embeddings = checked_vectors(label_embeddings, name="label_embeddings")
+            tree, levels = self._trained(task, label_embeddings)
+        self._set_learned(tree, levels, task.X.shape[1])
+        self.note_feature_names(X)
+        return self
+
+    def _trained(
+        self, task: TreeTask, label_embeddings: Any
+    ) -> tuple[LabelTree, list[LevelWeights]]:
+        """Build the tree and train its levels, or take them from the checkpoint."""
         checkpoint = self._checkpoint(task, label_embeddings)
         with progress.shown(self.verbose), checkpoint.held(), ThreadTeam(self.n_jobs) as team:
             checkpoint.announce()
@@ -117,10 +128,7 @@ class TreeEstimator(Estimator):
             if tree is None or tree.n_labels != task.Y.shape[1]:
                 tree = self._make_tree(task.X, task.Y, label_embeddings)
                 checkpoint.keep("tree", tree)
-            levels = train_tree(task, tree, team, checkpoint)
-        self._set_learned(tree, levels, task.X.shape[1])
-        self.note_feature_names(X)
-        return self
+            return tree, train_tree(task, tree, team, checkpoint)
 
     def fit_matcher(self, X: Any, y: Sparse, *, label_embeddings: Any = None) -> Self:
         """Build the tree and train the levels above its leaves: all that `match` needs."""
@@ -202,7 +210,7 @@ class TreeEstimator(Estimator):
         self.check_fitted()
         top_k = checked_count(top_k, "top_k")
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
-        with ThreadTeam(self.n_jobs) as team:
+        with memory.limited(self.memory_limit), ThreadTeam(self.n_jobs) as team:
             X = self.known_features(X, team=team)
             index, allowed = self._index, None
             if labels is not None:

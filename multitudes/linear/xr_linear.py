@@ -11,6 +11,7 @@ from multitudes.labels import LabelTree, build_tree, pifa
 from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
 from multitudes.types import Sparse
+from multitudes.validation import owned
 
 
 class XRLinear(TreeEstimator):
@@ -49,6 +50,9 @@ class XRLinear(TreeEstimator):
         All cores by default.
     verbose : bool
         Show progress on stderr.
+    memory_limit : int or str, optional
+        What the process may hold in all, e.g. "8GB": larger arrays then lie on disk, in the
+        system's temporary folder. It changes nothing that is learned; see docs/scale.md.
 
     Attributes
     ----------
@@ -89,6 +93,7 @@ class XRLinear(TreeEstimator):
         random_state: int = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
+        memory_limit: str | int | None = None,
     ) -> None:
         self.branching = branching
         self.max_leaf_size = max_leaf_size
@@ -103,6 +108,7 @@ class XRLinear(TreeEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.memory_limit = memory_limit
 
     def partitions(self) -> list[XRLinear]:
         """Return the model itself, as its only tree."""
@@ -122,7 +128,7 @@ class XRLinear(TreeEstimator):
                 )
             return tree
         if label_embeddings is None:
-            label_embeddings = pifa(X, Y, n_jobs=self.n_jobs)
+            label_embeddings = owned(pifa(X, Y, n_jobs=self.n_jobs))
         built = build_tree(
             label_embeddings,
             branching=self.branching,

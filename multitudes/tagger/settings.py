@@ -20,7 +20,7 @@ from multitudes.errors import ConfigError, suggestion
 
 FEATURES_PREFIX = "features."
 # They have options of their own, and mean the same for every model.
-COMMON = frozenset({"random_state", "n_jobs", "verbose"})
+COMMON = frozenset({"random_state", "n_jobs", "verbose", "memory_limit"})
 
 
 def dotted(name: str) -> str:

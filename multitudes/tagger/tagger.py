@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from multitudes import progress
+from multitudes import memory, progress
 from multitudes.data import Dataset, LabelSpace
 from multitudes.errors import ConfigError, DataError, StoreError
 from multitudes.groups.grouped_dataset import groups_to_learn
@@ -61,6 +61,9 @@ class Tagger(FittedTagger):
         members as fit in, measures them on a part that it holds out, and fuses those that help;
         at the end of the time, or at Ctrl-C, it is made of what is ready. By default it trains one
         linear model.
+    memory_limit : int or str, optional
+        What the process may hold in all while it learns, e.g. "8GB": larger arrays then lie on
+        disk. It changes nothing that is learned.
 
     Attributes
     ----------
@@ -107,6 +110,7 @@ class Tagger(FittedTagger):
         device: str | None = None,
         verbose: bool = False,
         budget: str | float | timedelta | None = None,
+        memory_limit: str | int | None = None,
     ) -> None:
         self.model = model
         self.features = features
@@ -116,6 +120,7 @@ class Tagger(FittedTagger):
         self.device = device
         self.verbose = verbose
         self.budget = budget
+        self.memory_limit = memory_limit
 
     def check(self) -> None:
         """Refuse an unknown model, setting or device at once, before any data is read.
@@ -182,7 +187,7 @@ class Tagger(FittedTagger):
             )
         grouped = groups_to_learn(dataset) if from_groups else None
         data = TrainingData(dataset, grouped, validation, checkpoint, self.n_jobs)
-        with progress.shown(self.verbose):
+        with memory.limited(self.memory_limit), progress.shown(self.verbose):
             if self.budget is None:
                 self._fit_model(data)
             else:

@@ -26,6 +26,7 @@ from multitudes.validation.numbers import (
     checked_weights,
 )
 from multitudes.validation.predictions import checked_predictions
+from multitudes.validation.sparse import csr_of, owned
 
 __all__ = [
     "checked_count",
@@ -43,5 +44,7 @@ __all__ = [
     "checked_truth",
     "checked_vectors",
     "checked_weights",
+    "csr_of",
     "label_matrix",
+    "owned",
 ]

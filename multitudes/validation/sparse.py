@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from multitudes import memory
 from multitudes.errors import DataError, MultitudesError
+from multitudes.files.large import new_array
 from multitudes.types import Sparse
 from multitudes.validation.arrays import is_frozen, is_native
 from multitudes.validation.passes import check_rows, first_outside, first_wrong_start
@@ -107,6 +108,21 @@ def with_values(matrix: Sparse, values: npt.NDArray[Any]) -> Sparse:
     csr = sp.csr_array(parts, shape=matrix.shape)
     csr.has_canonical_format = True
     return _marked(csr)
+
+
+def csr_of(
+    values: npt.NDArray[Any], indices: npt.NDArray[Any], indptr: npt.NDArray[Any], shape: Any
+) -> Sparse:
+    """Return a CSR over sound arrays as they are: SciPy's constructor might copy indices."""
+    index_type = np.int32 if len(values) <= MOST_COLUMNS else np.int64
+    csr = sp.csr_array(shape, dtype=values.dtype)
+    csr.data, csr.indices, csr.indptr = values, indices, indptr.astype(index_type, copy=False)
+    return csr
+
+
+def owned(matrix: Sparse) -> Sparse:
+    """Mark a CSR matrix whose indices only this library can write: it is checked, never copied."""
+    return _marked(matrix)
 
 
 def without_zeros(matrix: Sparse) -> Sparse:
@@ -264,7 +280,7 @@ def _checked_arrays(
     if indices.dtype != np.int32:
         indices, out = indices.astype(np.int64), np.empty(0, np.int64)  # a copy, but no second one
     elif not is_native(indices) or (copy and not _is_own(matrix) and not is_frozen(indices)):
-        out = np.empty(len(indices), np.int32)
+        out = new_array(len(indices), np.int32)
     at, in_order = check_rows(starts, indices, shape[1], out, team)
     if at >= 0:
         raise DataError(_outside(name, axis, indices[at], shape[1]))

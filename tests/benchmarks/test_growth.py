@@ -15,7 +15,7 @@ from benchmarks.trees.long_tailed import long_tailed, tail
 def test_the_last_line_is_the_record(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["growth", "--sizes", "300,600", "--threads", "1", "--no-store"]
+    arguments = ["growth", "--sizes", "300,600", "--threads", "1", "--no-store", "--memory", "3GB"]
     monkeypatch.setattr(sys, "argv", arguments)
     growth.main()
     results = json.loads(capsys.readouterr().out.splitlines()[-1])["results"]
@@ -23,6 +23,8 @@ def test_the_last_line_is_the_record(
     assert all(0 < size["fixed_mb"] < size["peak_mb"] for size in results["sizes"])
     assert np.isfinite([results["time_exponent"], results["memory_exponent"]]).all()
     assert results["sizes"][1]["p1"] > 30
+    assert all(size["limited_same_model"] for size in results["sizes"])
+    assert all(0 < size["limited_own_peak_mb"] < 3000 for size in results["sizes"])
 
 
 def test_a_known_exponent() -> None:

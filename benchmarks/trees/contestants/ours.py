@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +19,15 @@ from benchmarks.trees.contestants.process import (
     load,
     matrix_mb,
     measured,
+    peak_mb,
     serve,
     small_problem,
     time_prediction,
 )
+from multitudes import memory
+from multitudes.data.pieces import open_pieces
 from multitudes.linear import XRLinear
+from multitudes.memory import parse_size
 from multitudes.store import load as load_model
 from multitudes.store import save
 
@@ -38,19 +47,49 @@ def estimator(order: Order) -> XRLinear:
 
 def train(order: Order) -> dict[str, Any]:
     """Fit, tree building included; then save, and predict the test instances."""
-    X, Y = load(order["folder"], "X", "Y")
+    limit = order.get("memory_limit")
+    if limit is None:
+        X, Y = load(order["folder"], "X", "Y")
+    else:
+        pieces = open_pieces(f"{order['folder']}/pieces")
+        X, Y = pieces.X, pieces.Y
     X_small, Y_small = small_problem(X, Y)
     estimator(order).fit(X_small, Y_small)
-    model, cost = measured(lambda: estimator(order).fit(X, Y))
-    save(model, order["model"])
-    (X_test,) = load(order["folder"], "X_test")
-    np.save(order["labels"], model.predict(X_test, top_k=TOP_K).labels)
+    with held_to(limit), memory.limited(limit):
+        model, cost = measured(lambda: estimator(order).fit(X, Y))
+        save(model, order["model"])
+        (X_test,) = load(order["folder"], "X_test")
+        np.save(order["labels"], model.predict(X_test, top_k=TOP_K).labels)
     return {
         **cost,
+        "peak_with_prediction_mb": peak_mb(),
+        "sha256": model_hash(order["model"]),
         "data_mb": matrix_mb(X, Y),
         "clusters": [model.tree_.n_clusters(level) for level in range(model.tree_.depth)],
         "model_bytes": folder_bytes(order["model"]),
     }
+
+
+@contextmanager
+def held_to(limit: str | None) -> Iterator[None]:
+    """Let the system refuse more memory than the limit, but for files that are only mapped."""
+    if limit is None:
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (parse_size(limit), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def model_hash(folder: str) -> str:
+    """One number for all arrays of a stored model."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(folder).rglob("*.safetensors"), key=lambda path: path.parts[-2:]):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def predict(order: Order) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,15 +47,37 @@ def small_problem(X: sp.csr_matrix, Y: sp.csr_matrix) -> tuple[sp.csr_matrix, sp
 def measured(work: Callable[[], Result]) -> tuple[Result, dict[str, float]]:
     """The result of some work, and its seconds, CPU seconds of all threads, and memory."""
     before = resident_mb()
-    start, cpu_start = time.perf_counter(), time.process_time()
-    result = work()
+    with watched_mb() as own:
+        start, cpu_start = time.perf_counter(), time.process_time()
+        result = work()
+        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     cost = {
-        "seconds": time.perf_counter() - start,
-        "cpu_seconds": time.process_time() - cpu_start,
+        "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
         "start_mb": before,
         "peak_mb": peak_mb(),
+        "own_peak_mb": max(own),
     }
     return result, cost
+
+
+@contextmanager
+def watched_mb() -> Iterator[list[float]]:
+    """Look ten times a second at the memory of this process without the files that it maps."""
+    seen, over = [own_mb()], threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.1):
+            seen.append(own_mb())
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        watcher.join()
+        seen.append(own_mb())
 
 
 def time_prediction(
@@ -106,6 +130,11 @@ def folder_bytes(path: str) -> int:
 def resident_mb() -> float:
     """Memory of this process now."""
     return _status_mb("VmRSS")
+
+
+def own_mb() -> float:
+    """Memory of this process now, without files that it only maps; all of it where unknown."""
+    return _status_mb("RssAnon")
 
 
 def peak_mb() -> float:

@@ -31,8 +31,8 @@ def in_flags(message: str, verb: Callable[..., Any] | None = None) -> str:
         The function of the verb, whose parameters are its options; by default one that reads data.
     """
     flags = _reading_flags() if verb is None else _flags_of(verb)
-    if "max_memory" in flags:
-        message = _LIMIT.sub(r"--max-memory \1", message)
+    if "memory_limit" in flags:
+        message = _LIMIT.sub(r"--memory \1", message)
     if WRITE in flags.values() and ("cannot write" in message or "not written" in message):
         flags |= {**_through(WRITE), "format": flags.get("to", "--format")}
     owners = {"ReadOptions": READ, "WriteOptions": WRITE}
