@@ -5,11 +5,11 @@ about 25 words and as many labels by default. Each machine is a Ray node of one 
 processes of this computer, so more nodes than cores only show that it works. Measured: seconds of
 the whole, from text to saved model, and of each stage; memory of the driver; bytes in the files of
 each stage; bytes of rows that machines pull out of the pieces. The models must be the same, byte
-for byte. What Ray needs to start is not counted, nor is the compiling of kernels: a small problem is
-trained before.
+for byte. What Ray needs to start is not counted, nor is the compiling of kernels: a small problem
+is trained before.
 
-Each number of nodes may be measured by itself (``--nodes 2``): what was measured lies in ``--folder``
-and is put together by ``--store``.
+Each number of nodes may be measured by itself (``--nodes 2``): what was measured lies in
+``--folder`` and is put together by ``--store``.
 """
 
 from __future__ import annotations
@@ -176,7 +176,9 @@ class recorded:  # noqa: N801
     def __enter__(self) -> None:
         stages, plain = self._stages, self._map
 
-        def timed(run: Run, cluster: Any, stage: Any, shared: Any, items: Any, *, costs: Any) -> Any:
+        def timed(
+            run: Run, cluster: Any, stage: Any, shared: Any, items: Any, *, costs: Any
+        ) -> Any:
             start = time.perf_counter()
             seconds = plain(run, cluster, stage, shared, items, costs=costs)
             end = time.perf_counter()
@@ -222,7 +224,7 @@ def status(name: str) -> int:
 
 
 def pulled(run: Path) -> int:
-    """Bytes of rows of X that machines copy out of the pieces, at most (rows shared count twice)."""
+    """Bytes of rows of X that machines copy out of the pieces; rows of two clusters count twice."""
     from multitudes.store.files import map_arrays
 
     values = 0

@@ -1,4 +1,4 @@
-"""This machine as a cluster of one: the same work, done by its threads."""
+"""A cluster of this machine alone: the same work, done by its threads."""
 
 from __future__ import annotations
 

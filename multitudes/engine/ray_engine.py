@@ -204,6 +204,8 @@ def check_machines(ray: Any) -> None:
     for (machine, _), order in orders.items():
         try:
             version = ray.get(order)
+        except ray.exceptions.TaskUnschedulableError:
+            continue  # it has just died, and Ray knows by now
         except ray.exceptions.RayError as error:
             raise ConfigError(
                 f"the machine {machine} of the Ray cluster cannot run multitudes "

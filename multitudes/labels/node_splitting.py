@@ -35,10 +35,17 @@ Sides = npt.NDArray[np.uint8]
 class LabelRows(Protocol):
     """The rows of a matrix of label embeddings, of unit length or zero, through the kernels."""
 
-    n_labels: int
-    n_features: int
-    sizes: IntArray
-    """Stored values of each row (n_labels,)."""
+    @property
+    def n_labels(self) -> int:
+        """Rows."""
+
+    @property
+    def n_features(self) -> int:
+        """Columns."""
+
+    @property
+    def sizes(self) -> IntArray:
+        """Stored values of each row (n_labels,)."""
 
     def split_nodes(
         self,

@@ -114,8 +114,8 @@ class PreparedJob:
         w, features = train_children(
             job.training, job.carried, job.members.row(cluster), int(job.offsets[cluster]), task,
             costs=(self.cost_positive, self.cost_negative), solver=job.solver,
-            random_state=seed_of(job.random_state, job.first_cluster + cluster), scratch=scratch, lanes=job.lanes,
-            start=start,
+            random_state=seed_of(job.random_state, job.first_cluster + cluster), scratch=scratch,
+            lanes=job.lanes, start=start,
         )  # fmt: skip
         chunk = kept_weights(w, features, task, job.solver, job.lanes)
         if start is not None:

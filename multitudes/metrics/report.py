@@ -209,9 +209,7 @@ def _report(
     return Report(values, n_instances, n_labels, spread, notes)
 
 
-def notes_on(
-    longest: int, ks: tuple[int, ...], n_occurring: int, n_empty: int
-) -> tuple[str, ...]:
+def notes_on(longest: int, ks: tuple[int, ...], n_occurring: int, n_empty: int) -> tuple[str, ...]:
     """Return what to say of predictions of at most `longest` labels, and of empty truths."""
     notes = []
     if longest < ks[-1] and longest < n_occurring:

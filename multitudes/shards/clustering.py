@@ -68,7 +68,7 @@ class Embeddings:
         return {k: v for k, v in vars(self).items() if k not in ("mapped", "sizes")}
 
     def _parts(self, rows: LabelArray) -> Iterator[tuple[slice, tuple[Any, ...], LabelArray]]:
-        """Where the rows of each range are among `rows`, its arrays, and its own numbers of them."""
+        """Where the rows of each range are among `rows`, its arrays, and its numbers of them."""
         cuts = np.searchsorted(rows, self.starts)
         for own, start, a, b in zip(
             self.mapped, self.starts[:-1], cuts[:-1], cuts[1:], strict=True
@@ -141,9 +141,7 @@ def _span(plan: SplitPlan, node: int) -> slice:
     return slice(int(plan.nodes[node, START]), int(plan.nodes[node, STOP]))
 
 
-def split_labels(
-    run: Run, embeddings: Embeddings, item: tuple[IntArray, LabelArray]
-) -> Arrays:
+def split_labels(run: Run, embeddings: Embeddings, item: tuple[IntArray, LabelArray]) -> Arrays:
     """Split one node, or all nodes of a subtree; returns the new order of its labels."""
     nodes, order = item[0].copy(), np.array(item[1])
     nodes[:, [START, STOP]] -= nodes[0, START]

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitudes.data import ReadOptions, read_dataset
+from multitudes.data import Dataset, ReadOptions, read_dataset
+from multitudes.data.pieces import open_pieces
 from multitudes.errors import ConfigError, DataError
 from multitudes.features import PassThrough, TfidfFeatures
 from multitudes.features.stemming import AUTO
@@ -15,7 +16,7 @@ from multitudes.features.term_counts import count_new
 from multitudes.features.tfidf import TfidfConfig
 from multitudes.features.weighting import normalized
 from multitudes.kernels.text import term_weights
-from multitudes.shards.places import local_copy
+from multitudes.shards.places import PIECE_MARK, local_copy
 from multitudes.shards.run import Arrays, Run, Stage, joined_strings
 from multitudes.validation import checked_features
 
@@ -49,12 +50,22 @@ class Source(NamedTuple):
 
 def count_shard(run: Run, source: Source, place: str) -> Arrays:
     """Read one shard; its arrays hold no text any more."""
+    folder, mark, number = place.rpartition(PIECE_MARK)
+    if mark:
+        piece = open_pieces(folder)[int(number)]
+        dataset = Dataset(Y=piece.Y, X=piece.X)
+        return _counted(source, place, dataset)
     options = ReadOptions.from_dict(dict(source.reading))
     dataset = read_dataset(local_copy(place), format=source.format, options=options)
+    return _counted(source, place, dataset)
+
+
+def _counted(source: Source, place: str, dataset: Dataset) -> Arrays:
+    """Return the labels of a shard, and its features or counts of terms."""
     if not len(dataset):
         raise DataError(f"{place} holds no instance: leave the shard out")
     Y = dataset.Y
-    out = {"y_indptr": Y.indptr.astype(np.int64), "y_indices": Y.indices.astype(np.int32)}
+    out: Arrays = {"y_indptr": Y.indptr.astype(np.int64), "y_indices": Y.indices.astype(np.int32)}
     out["n_labels"] = np.array([Y.shape[1]], np.int64)
     if dataset.label_names is not None:
         out["label_pool"], out["label_ends"] = joined_strings(list(dataset.label_names))

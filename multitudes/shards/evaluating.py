@@ -53,7 +53,7 @@ def evaluate_shards(
     Parameters
     ----------
     predictions, truth : paths, patterns or URLs
-        Shard i of the one belongs to shard i of the other, by name, as `predict_shards` writes them.
+        Shard i of the one belongs to shard i of the other, as `predict_shards` writes them.
     run : path or URL
         Folder for what is finished, seen by all machines.
     ks, skip_empty

@@ -17,13 +17,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from multitudes.engine import Cluster
 from multitudes.kernels.lanes import WIDE
 from multitudes.labels import LabelTree
 from multitudes.linear.level_labels import Pattern
 from multitudes.linear.level_weights import LevelWeights
-from multitudes.linear.tasks import SolverConfig, cut_tasks
+from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.train_children import make_scratch
 from multitudes.linear.train_level import LevelJob
 from multitudes.linear.train_tree import lanes_of
@@ -136,9 +137,10 @@ def train_clusters(run: Run, work: TreeWork, item: Clusters) -> Arrays:
     job = level_job(work, item)
     prepared = job.prepare()
     scratch = make_scratch(work.pieces.n_features, prepared.room)
-    chunks = prepared.joined([prepared.run(task, scratch) for task in prepared.tasks])
+    found = [prepared.run(task, scratch) for task in prepared.tasks]
+    chunks = prepared.joined(found, put=lambda chunk: chunk)
     level = LevelWeights.from_chunks(chunks, np.diff(job.members.indptr))
-    return level.converted(work.weights, job.offsets).to_state().arrays
+    return dict(level.converted(work.weights, job.offsets).to_state().arrays)
 
 
 RANKERS = Stage("rankers", "training", train_clusters)
@@ -152,7 +154,8 @@ def level_job(work: TreeWork, item: Clusters) -> LevelJob:
     starts = work.first_slots(level)
     slots, instances = pieces.pairs(work.by_slot, int(starts[first]), int(starts[stop]))
     if level == 0:
-        needed, local = np.arange(pieces.n_instances, dtype=np.int32), instances
+        needed = np.arange(pieces.n_instances, dtype=np.int32)
+        local: npt.NDArray[Any] = instances
     else:
         needed, local = np.unique(instances, return_inverse=True)
     children = np.searchsorted(work.first_slots(level + 1), slots, side="right") - 1 - offsets[0]
@@ -171,11 +174,14 @@ def level_job(work: TreeWork, item: Clusters) -> LevelJob:
         solver=work.solver,
         random_state=work.random_state + level,
         first_cluster=first,
+        weights=work.weights,
         lanes=lanes_of(work.solver, tree, level),
     )
 
 
-def _pattern(rows: IntArray, columns: IntArray, n_rows: int, n_columns: int) -> Pattern:
+def _pattern(
+    rows: npt.NDArray[Any], columns: npt.NDArray[Any], n_rows: int, n_columns: int
+) -> Pattern:
     """Return the pattern of (row, column) pairs, each counted once."""
     keys = np.unique(rows.astype(np.int64) * n_columns + columns)
     rows, columns = np.divmod(keys, n_columns)

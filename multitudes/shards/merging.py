@@ -1,4 +1,4 @@
-"""What the driver puts together of all shards: label names and vocabularies, never texts or rows."""
+"""What the driver puts together of all shards: label names and vocabularies, no texts, no rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def merge_labels(run: Run, n_shards: int) -> Labels:
     return Labels(list(numbers), len(numbers)) if kinds == {True} else Labels(None, largest)
 
 
-def merge_features(run: Run, n_shards: int, config: TfidfConfig | None, normalize: bool) -> Features:
+def merge_features(
+    run: Run, n_shards: int, config: TfidfConfig | None, normalize: bool
+) -> Features:
     """Return the fitted features of all shards."""
     if config is not None and "n_features" not in run.read("counts", 0):
         return merge_terms(run, n_shards, config)

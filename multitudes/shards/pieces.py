@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from multitudes.features.tfidf import TfidfConfig
 from multitudes.features.term_counts import Counts
+from multitudes.features.tfidf import TfidfConfig
 from multitudes.features.vocabulary import empty_table
 from multitudes.features.weighting import normalized, side_by_side, weighted
 from multitudes.kernels.gathering import take_rows
@@ -32,7 +32,7 @@ def make_piece(run: Run, config: TfidfConfig | None, shard: int) -> Arrays:
     read = run.read("counts", shard)
     Y = _numbered(read, run.read("labels", shard)["ids"])
     if "n_features" in read:
-        X: Any = {name: read[name] for name in ("indptr", "indices", "data")}
+        X: Arrays = {name: read[name] for name in ("indptr", "indices", "data")}
     else:
         assert config is not None  # a shard of texts was counted with it
         rows = _weighed(run, read, config)
@@ -122,7 +122,7 @@ class Pieces:
         return {key: value for key, value in vars(self).items() if key != "mapped"}
 
     def of_labels(self, first: int, stop: int) -> tuple[LabelArray, LabelArray]:
-        """Return labels and instances of the pairs of labels first to stop, by label, then instance."""
+        """Return the (label, instance) pairs of labels first to stop, by label, then instance."""
         return self.pairs([(piece["labels"], piece["rows"]) for piece in self.mapped], first, stop)
 
     def pairs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 import re
@@ -11,12 +10,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from multitudes.data.pieces import is_pieces, open_pieces
 from multitudes.errors import DataError, StoreError, require
 from multitudes.files import disk
 
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/+")  # two letters or more: C:/ is a drive
 _OF_THIS_MACHINE = ("file", "local")
 _GLOB = re.compile(r"[*?\[]")
+PIECE_MARK = "#piece-"
+"""Between a folder of `multitudes.data.pieces` and the number of one."""
 SCRATCH = "MULTITUDES_SCRATCH"
 """Environment variable: the folder in which a machine keeps copies of what comes from URLs."""
 
@@ -60,17 +62,22 @@ def _files_of(place: str) -> list[str]:
     if is_url(place):
         files = _files_of_url(place)
     elif _GLOB.search(place) and not Path(place).exists():
-        files = [name for name in glob.glob(place, recursive=True) if Path(name).is_file()]
+        root = Path(place).anchor
+        found = Path(root).glob(str(Path(place).relative_to(root)))
+        files = [str(name) for name in found if name.is_file()]
+    elif is_pieces(place):
+        n_pieces = len(open_pieces(place))
+        return [f"{Path(place).absolute()}{PIECE_MARK}{i}" for i in range(n_pieces)]
     elif Path(place).is_dir():
         files = [str(file) for file in Path(place).iterdir() if file.is_file()]
     else:
         if not Path(place).is_file():
             raise DataError(f"the shard {place} does not exist: check the path")
         files = [place]
-    files = sorted(file for file in files if not os.path.basename(file).startswith((".", "_")))
+    files = sorted(file for file in files if not Path(file).name.startswith((".", "_")))
     if not files:
         raise DataError(f"{place} holds no file: check the path or the pattern")
-    return [os.path.abspath(file) if not is_url(file) else file for file in files]
+    return [file if is_url(file) else str(Path(file).absolute()) for file in files]
 
 
 def _files_of_url(url: str) -> list[str]:
@@ -108,8 +115,9 @@ def _unreadable(url: str, error: Exception) -> DataError:
 
 def scratch(machine: str = "") -> Path:
     """Return the folder in which this machine keeps copies, made if it is missing."""
-    home = os.environ.get(SCRATCH) or os.path.join(tempfile.gettempdir(), "multitudes-scratch")
-    folder = Path(home) / (machine or _machine())
+    home = os.environ.get(SCRATCH)
+    place = Path(home) if home else Path(tempfile.gettempdir()) / "multitudes-scratch"
+    folder = place / (machine or _machine())
     disk.make_folder(folder)
     return folder
 
@@ -190,4 +198,6 @@ def put(file: Path, place: str) -> None:
         file.unlink()
     except Exception as error:
         file.unlink(missing_ok=True)
-        raise StoreError(f"could not write {place}: {error}; what was there is untouched") from error
+        raise StoreError(
+            f"could not write {place}: {error}; what was there is untouched"
+        ) from error

@@ -9,10 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from multitudes.data import ReadOptions, read_dataset
 from multitudes.data.predictions.alignment import over_names
 from multitudes.engine import Cluster, LocalCluster, current_cluster
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, require
 from multitudes.shards.places import find_shards, local_copy
 from multitudes.shards.run import Run, Stage
 from multitudes.store.manifest import MANIFEST
@@ -68,13 +70,13 @@ def predict_shards(
     top_k, threshold, kind
         As `predict_to` takes them.
     """
-    folder = os.path.abspath(model)
-    manifest = Path(folder) / MANIFEST
+    folder = Path(model).absolute()
+    manifest = folder / MANIFEST
     if not manifest.is_file():
         raise ConfigError(f"{model} is not the folder of a model: it has no {MANIFEST}")
     places = find_shards(shards)
     how = Tagging(
-        folder, manifest.read_text(), top_k, threshold, kind, format, dict(reading or {})
+        str(folder), manifest.read_text(), top_k, threshold, kind, format, dict(reading or {})
     )
     about = {"shards": places, "how": how._asdict(), "version": __version__}
     run = PredictionFolder.open(out, about)
@@ -121,8 +123,6 @@ class TagBatch:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Add the labels of each text, best first, and their scores."""
-        import numpy as np
-
         if self._text not in batch:
             raise ConfigError(
                 f"the dataset has no column {self._text!r}: it has {', '.join(batch)}"
@@ -152,12 +152,11 @@ def tag_dataset(
     top_k : int
         Labels per text, at most.
     """
-    import ray
-
+    ray = require("ray", extra="ray")
     n_cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
     return dataset.map_batches(
         TagBatch,
-        fn_constructor_args=(os.path.abspath(model), text, top_k),
+        fn_constructor_args=(str(Path(model).absolute()), text, top_k),
         concurrency=(1, n_cores),
         num_cpus=1,
         batch_size=4096,

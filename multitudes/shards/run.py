@@ -13,6 +13,7 @@ another machine after one that died.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import secrets
@@ -57,7 +58,7 @@ class Run:
             What the result depends on: data and settings.
         """
         place = as_place(folder)
-        run = cls(place if is_url(place) else os.path.abspath(place), secrets.token_hex(8))
+        run = cls(place if is_url(place) else str(Path(place).absolute()), secrets.token_hex(8))
         text = json.dumps(about, sort_keys=True, default=repr)
         mark = {"run": hashlib.sha256(text.encode()).hexdigest(), "token": run.token, **about}
         path = run._place(ABOUT)
@@ -133,7 +134,7 @@ class Run:
 
     def _write(self, place: str, content: Arrays | bytes) -> None:
         home = scratch() if is_url(place) else Path(place).parent
-        half = home / f".{os.path.basename(place)}.{secrets.token_hex(8)}"
+        half = home / f".{Path(place).name}.{secrets.token_hex(8)}"
         try:
             disk.make_folder(home)
             with disk.new_file(half) as file:
@@ -184,7 +185,4 @@ def joined_strings(texts: Sequence[str]) -> tuple[npt.NDArray[np.uint8], npt.NDA
 def cut_strings(pool: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> list[str]:
     """Return the strings that `joined_strings` made arrays of."""
     content, bounds = pool.tobytes(), ends.tolist()
-    return [
-        content[a:b].decode("utf-8", "surrogatepass")
-        for a, b in zip(bounds, bounds[1:], strict=False)
-    ]
+    return [content[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(bounds)]

@@ -1,4 +1,4 @@
-"""Train a tagger on shards: read, count, embed, cluster, train, all on a cluster or on this machine."""
+"""Train a tagger on shards: read, count, embed, cluster and train, on a cluster or right here."""
 
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+import itertools
 import json
 import random
 
@@ -15,7 +16,9 @@ def lines():
         labels = sorted({rng.randrange(180) for _ in range(rng.randrange(4))})
         own = [WORDS[(7 * label + rng.randrange(3)) % 300] for label in labels for _ in range(3)]
         text = " ".join([*own, *rng.choices(WORDS, k=4)])
-        made.append(json.dumps({"text": text, "labels": [f"l{one}" for one in labels], "uid": str(i)}))
+        made.append(
+            json.dumps({"text": text, "labels": [f"l{one}" for one in labels], "uid": str(i)})
+        )
     return made
 
 
@@ -25,7 +28,7 @@ def shards(lines, tmp_path):
     folder = tmp_path / "shards"
     folder.mkdir()
     cuts = [0, 100, 420, 421, 900, 1200]
-    for i, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for i, (a, b) in enumerate(itertools.pairwise(cuts)):
         (folder / f"part-{i}.jsonl").write_text("\n".join(lines[a:b]) + "\n")
     (tmp_path / "whole.jsonl").write_text("\n".join(lines) + "\n")
     return folder

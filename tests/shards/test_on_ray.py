@@ -18,6 +18,7 @@ from multitudes.shards.counting import COUNTING, Source
 from multitudes.shards.levels import train_clusters
 from multitudes.shards.run import Run, Stage
 from multitudes.tagger import Tagger, evaluate_dataset
+
 from .test_training import SETTINGS, assert_same
 
 PATH = os.pathsep.join(str(Path(__file__).parents[i]) for i in (1, 2))
@@ -33,6 +34,8 @@ def machines(tmp_path_factory):
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", PATH)  # workers import this file
         patch.setenv("MULTITUDES_SCRATCH", str(tmp_path_factory.mktemp("scratch")))
+        patch.setenv("RAY_health_check_period_ms", "300")  # a machine that died is missed soon
+        patch.setenv("RAY_health_check_failure_threshold", "2")
         cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
         yield cluster
     cluster.shutdown()
@@ -116,7 +119,7 @@ def test_a_worker_that_dies_too_often(cluster, tmp_path):
 
 
 def test_a_machine_that_dies(cluster, machines, shards, expected, tmp_path, monkeypatch):
-    node = machines.add_node(**NODE)
+    node = machines.worker_nodes.copy().pop()
     monkeypatch.setattr(levels, "RANKERS", Stage("rankers", "training", slow))
 
     def kill():
