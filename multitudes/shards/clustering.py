@@ -28,6 +28,8 @@ from multitudes.types import FloatArray, IntArray, LabelArray
 
 SUBTREES = 64
 """A node with less than this part of all values is one machine's, with all that is below it."""
+SUBTREE = 1 << 24
+"""Nor more values than this."""
 MAX_ITERATIONS = 20  # the default of `build_tree`
 
 
@@ -117,7 +119,7 @@ def grow_tree(
     arities = tree_arities(n_labels, branching, max_leaf_size)
     plan = plan_splits(n_labels, arities, random_state=seed)
     order = np.arange(n_labels, dtype=np.int32)
-    enough = max(int(embeddings.sizes.sum()) // SUBTREES, LARGE)
+    enough = max(min(int(embeddings.sizes.sum()) // SUBTREES, SUBTREE), LARGE)
     rounds, pending = 0, [0] * (len(plan.nodes) > 0)
     while pending:
         sizes = [int(embeddings.sizes[order[_span(plan, node)]].sum()) for node in pending]

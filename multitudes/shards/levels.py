@@ -34,6 +34,8 @@ from multitudes.types import IntArray, LabelArray
 
 SHARE = 1 / 128
 """A piece of work is at most this part of all, where clusters are not larger themselves."""
+LARGEST = float(1 << 24)
+"""Nor more values than this: some seconds."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def cut_work(work: TreeWork) -> tuple[list[Clusters], list[float]]:
         members, values = np.sum(found, axis=0)
         blocks = -(-np.diff(work.tree.offsets[level]) // len(WIDE))
         costs.append((members + values) * blocks + 1.0)
-    share = sum(float(own.sum()) for own in costs) * SHARE
+    share = min(sum(float(own.sum()) for own in costs) * SHARE, LARGEST)
     items, item_costs = [], []
     for level, own in enumerate(costs):
         first, cost = 0, 0.0
