@@ -1,7 +1,7 @@
 """What would 16 or 256 machines do? ``python -m benchmarks.cluster_model``.
 
-A simulation of `multitudes.shards.train_shards` from the costs that `benchmarks.cluster` measured on
-one Ray node (`benchmarks/results/cluster.json`): the seconds of every piece of work, of the driver
+A simulation of `multitudes.shards.train_shards` from the costs that `benchmarks.cluster` measured
+on one Ray node (`benchmarks/results/cluster.json`): the seconds of every piece of work, of the driver
 between stages, and what an order to a worker costs. Cores take parts of the work in turn, longest
 first, a stage begins when the one before has ended, and more nodes than cores share these evenly.
 It is held against the seconds measured on 1, 2 and 4 nodes, then asked about larger clusters and
@@ -75,7 +75,8 @@ def main() -> None:
     worst = max(abs(one["error"]) for one in checks.values())
     if worst > TOLERANCE:
         print(f"the model is off by {worst:.0%}, more than {TOLERANCE:.0%}")
-    larger, growing = grown(rounds, given.times), replace(overheads, end=overheads.end * given.times)
+    larger = grown(rounds, given.times)
+    growing = replace(overheads, end=overheads.end * given.times)
     forecasts = {}
     for data, (some, costs) in {
         "measured": (rounds, overheads), f"{given.times} times": (larger, growing)
@@ -167,8 +168,8 @@ def grown(rounds: Sequence[Round], times: int) -> list[Round]:
     """Return the rounds of so many times the instances, labels and words.
 
     A tree of so many times the labels has log_16(times) levels more, each of which costs as much
-    as one of the others. Pieces of work that can be cut are of about two seconds; the ranker of
-    the root, and of each of its children, cannot be cut, nor can the first splits of the clustering.
+    as one of the others. Pieces of work that can be cut are of about two seconds; the rankers of
+    the root and of each of its children cannot be cut, nor can the first splits of the clustering.
     """
     further = math.log(times, 16)
     larger: list[Round] = []
@@ -180,9 +181,7 @@ def grown(rounds: Sequence[Round], times: int) -> list[Round]:
             rest = sum(s for s in one.seconds if s <= cut) * times
             rest += sum(one.seconds) / 5 * further * times  # five levels were measured
             seconds = whole + pieces(rest)
-        elif one.stage == "tree":
-            seconds = [s * times for s in one.seconds]
-        elif one.stage == "weights":
+        elif one.stage in ("tree", "weights"):
             seconds = [s * times for s in one.seconds]
         else:
             seconds = pieces(sum(one.seconds) * times)

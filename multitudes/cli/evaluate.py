@@ -70,7 +70,8 @@ def evaluate(
                 predictions, truth, ks=cutoffs, skip_empty=measuring.skip_empty, reading=reading,
                 refused=refused,
             )  # fmt: skip
-        show_json(report.to_dict()) if json else show_report(in_flags(report))
+        report = in_flags(report)
+        show_json(report.to_dict()) if json else show_report(report)
         return
     with progress.shown(not reading.quiet):
         aligned = aligned_files([predictions], truth, measuring, reading, sets=sets)

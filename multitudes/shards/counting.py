@@ -39,7 +39,7 @@ class Source(NamedTuple):
                     "stem='auto' looks at all texts at once, which no machine has: name the "
                     "language, e.g. features.stem=english"
                 )
-            return cls(format, dict(reading), config, normalize=False)
+            return cls(format, dict(reading), config, normalize=True)  # if shards hold features
         if isinstance(features, PassThrough):
             return cls(format, dict(reading), None, normalize=features.normalize)
         raise ConfigError(

@@ -15,6 +15,7 @@ from multitudes.engine import Cluster, LocalCluster, current_cluster
 from multitudes.errors import ConfigError, DataError
 from multitudes.labels import LabelTree
 from multitudes.linear import XRLinear
+from multitudes.linear.checkpoint import NOT_IN_RESULT
 from multitudes.shards.clustering import Embeddings, grow_tree
 from multitudes.shards.counting import COUNTING, Source
 from multitudes.shards.embedding import EMBEDDING
@@ -127,7 +128,7 @@ def _parts(tagger: Tagger) -> tuple[XRLinear, Any]:
 def _about(tagger: Tagger, model: XRLinear, source: Source, places: list[str]) -> dict[str, Any]:
     """Return what the result depends on."""
     settings = {**model.get_params(deep=False), "solver": asdict(model.solver)}
-    without = ("n_jobs", "verbose", "checkpoint", "tree")
+    without = {*NOT_IN_RESULT, "tree"}
     return {
         "shards": places,
         "model": {k: v for k, v in settings.items() if k not in without},
