@@ -158,7 +158,7 @@ class LevelWeights:
             ends(arrays["chunk_rows"]),
             np.asarray(arrays["row_feature"]),
             ends(arrays["row_entries"]),
-            child.astype(np.uint16 if child.dtype.itemsize <= 2 else np.uint32),
+            joined([child], np.uint16 if child.dtype.itemsize <= 2 else np.uint32),
             np.asarray(arrays["entry_value"]),
             bias.astype(np.float32, copy=False),
             np.asarray(arrays.get("scale", np.ones(len(bias), np.float32))),
@@ -216,7 +216,8 @@ def joined_starts(starts: Sequence[npt.NDArray[Any]]) -> IntArray:
 
 def ends(counts: npt.ArrayLike) -> IntArray:
     """Return where each of the counted runs begins, and where the last ends: int64 (n + 1,)."""
-    out = np.zeros(len(np.asarray(counts)) + 1, np.int64)
+    out = new_array(len(np.asarray(counts)) + 1, np.int64)
+    out[0] = 0
     np.cumsum(counts, out=out[1:])
     return out
 

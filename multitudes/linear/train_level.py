@@ -92,6 +92,7 @@ class LevelJob:
             tasks,
             costs,
             int(sizes[gathered].max(initial=0)),
+            int(np.diff(offsets).max(initial=0)),
         )
 
 
@@ -106,6 +107,7 @@ class PreparedJob:
     tasks: list[Task]
     costs: list[float]
     room: int
+    most_children: int
 
     def run(self, task: Task, scratch: Scratch) -> Chunk:
         """Train one task's children."""
@@ -120,7 +122,7 @@ class PreparedJob:
         chunk = kept_weights(w, features, task, job.solver, job.lanes)
         if start is not None:
             return with_untouched(chunk, start.chunk, features, task)
-        return packed(chunk, job.weights, int(np.diff(job.offsets).max()))
+        return packed(chunk, job.weights, self.most_children)
 
     def joined(self, found: Sequence[Chunk], put: Callable[[Chunk], Chunk]) -> list[Chunk]:
         """Join the chunks of the tasks, one per cluster; `put` those that are new."""
@@ -193,10 +195,13 @@ def train_levels(
     jobs: Sequence[LevelJob], team: ThreadTeam, *, description: str = "training"
 ) -> list[LevelWeights]:
     """Train whole levels, all their clusters."""
-    found = run_jobs(jobs, team, description=description)[::-1]
-    return [  # what is joined is let go of
-        LevelWeights.from_chunks(found.pop(), np.diff(job.members.indptr)) for job in jobs
-    ]
+    found = run_jobs(jobs, team, description=description)
+
+    def join(number: int) -> LevelWeights:
+        chunks, found[number] = found[number], []  # let go of when they are joined
+        return LevelWeights.from_chunks(chunks, np.diff(jobs[number].members.indptr))
+
+    return team.map(join, range(len(jobs)))
 
 
 def seed_of(random_state: int, cluster: int) -> int:

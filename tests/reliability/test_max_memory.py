@@ -36,7 +36,7 @@ def test_sizes_are_read(size, n_bytes):
     ["", "much", "GB", "-1GB", "0", "1e9", "1,5GB", "٣GB", "9" * 5000, 0, -5, True, 1.5, None],
 )
 def test_what_is_no_size_is_a_setting_error(size):
-    with pytest.raises(ConfigError, match="^max_memory must be") as refusal:
+    with pytest.raises(ConfigError, match="^memory_limit must be") as refusal:
         memory.parse_size(size)
     assert len(str(refusal.value)) < 200
 
@@ -134,9 +134,9 @@ def test_the_command_line_takes_the_limit_and_speaks_in_flags(tmp_path, capsys):
     data = tmp_path / "data.jsonl"
     data.write_text('{"text": "a b", "labels": ["x"]}\n' * 4)
     with pytest.raises(SystemExit) as left:
-        main(["convert", str(data), str(tmp_path / "out.csv"), "--max-memory", "much"])
+        main(["convert", str(data), str(tmp_path / "out.csv"), "--memory", "much"])
     assert left.value.code == 2
-    assert "--max-memory must be a size" in capsys.readouterr().err
+    assert "--memory must be a size" in capsys.readouterr().err
     with pytest.raises(SystemExit) as left:
         main(["convert", str(data), str(tmp_path / "out.csv"), "--max-memory", "900GB"])
     assert left.value.code == 0
@@ -149,7 +149,7 @@ def test_all_verbs_that_read_data_or_models_take_it():
     with_flag = {
         command.callback.__name__
         for command in app.registered_commands
-        if re.search("max_memory", str(command.callback.__signature__))
+        if re.search("memory_limit", str(command.callback.__signature__))
     }
     assert with_flag == {
         "train", "predict", "evaluate", "compare", "calibrate", "update", "fuse", "tune", "serve",

@@ -31,6 +31,9 @@ from multitudes.memory import parse_size
 from multitudes.store import load as load_model
 from multitudes.store import save
 
+LARGE_MODELS = "8GB"
+"""What predicting may take in memory where training has no limit: other work goes on beside it."""
+
 
 def estimator(order: Order) -> XRLinear:
     """What the order asks for, unfitted."""
@@ -58,14 +61,18 @@ def train(order: Order) -> dict[str, Any]:
     with held_to(limit), memory.limited(limit):
         model, cost = measured(lambda: estimator(order).fit(X, Y))
         save(model, order["model"])
+        clusters = [model.tree_.n_clusters(level) for level in range(model.tree_.depth)]
+        del model
         (X_test,) = load(order["folder"], "X_test")
-        np.save(order["labels"], model.predict(X_test, top_k=TOP_K).labels)
+        with memory.limited(limit or LARGE_MODELS):
+            stored: Any = load_model(order["model"])
+            np.save(order["labels"], stored.predict(X_test, top_k=TOP_K).labels)
     return {
         **cost,
         "peak_with_prediction_mb": peak_mb(),
         "sha256": model_hash(order["model"]),
         "data_mb": matrix_mb(X, Y),
-        "clusters": [model.tree_.n_clusters(level) for level in range(model.tree_.depth)],
+        "clusters": clusters,
         "model_bytes": folder_bytes(order["model"]),
     }
 
