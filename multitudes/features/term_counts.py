@@ -86,7 +86,7 @@ class Counts:
 
     def kept(self, shelf: Shelf) -> Counts:
         """Return the same counts on a shelf."""
-        return Counts(*map(shelf.kept, (self.indptr, self.ids, self.counts)))
+        return Counts(shelf.kept(self.indptr), shelf.kept(self.ids), shelf.kept(self.counts))
 
     def renumbered(self, new_ids: npt.NDArray[np.int32]) -> Counts:
         """Return the same counts under other ids, in place of the old ones."""

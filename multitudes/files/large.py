@@ -17,7 +17,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,6 @@ SMALLEST = 1 << 16  # bytes that are never worth a file
 SLAB = 1 << 25  # bytes of a shelf that are taken at once; C libraries give such blocks back
 _MEMORY_DISKS = ("tmpfs", "ramfs")
 _taken: list[int] = []  # the bytes of each large array in memory
-Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
 def spilled_from() -> int | None:
@@ -81,16 +80,16 @@ class Shelf:
         self._free = np.empty(0, np.uint8)
         self._lock = threading.Lock()
 
-    def kept(self, array: Array) -> Array:
+    def kept(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return an equal array that lies here."""
         n_bytes = -(-array.nbytes // 8) * 8  # the next one must be aligned
         with self._lock:
             if n_bytes > len(self._free):
                 self._free = new_array(max(self._slab, n_bytes), np.uint8)
             room, self._free = self._free[: array.nbytes], self._free[n_bytes:]
-        copy = room.view(array.dtype)
+        copy: npt.NDArray[Any] = room.view(array.dtype)
         copy[:] = array
-        return copy  # type: ignore[return-value]
+        return copy
 
 
 def _scratch_map(n_bytes: int) -> mmap.mmap:

@@ -181,7 +181,8 @@ def _sum_sparse(X: Sparse, by_label: Sparse, n_jobs: int | None) -> sp.csr_array
             indices[new : new + n] = indices[old : old + n]
             values[new : new + n] = values[old : old + n]
     shape, n = (n_labels, n_features), int(out_indptr[-1])
-    return csr_of(values[:n], indices[:n].view(np.int32), out_indptr, shape)
+    sums: sp.csr_array[Any] = csr_of(values[:n], indices[:n].view(np.int32), out_indptr, shape)
+    return sums
 
 
 def _normalized_rows(matrix: Sparse) -> sp.csr_array[Any]:

@@ -142,7 +142,7 @@ def fingerprint(data: Sequence[Any], settings: dict[str, Any]) -> str:
     for part in data:
         for array in _arrays_of(part):
             digest.update(f"{array.dtype}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         digest.update(b"/")
     return digest.hexdigest()[:16]
 

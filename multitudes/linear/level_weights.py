@@ -22,9 +22,9 @@ class Chunk(NamedTuple):
     """Weights of some children of one cluster, rows by ascending feature."""
 
     row_feature: npt.NDArray[np.int32]
-    row_entry: IntArray
+    row_entry: npt.NDArray[Any]
     entry_child: npt.NDArray[Any]
-    entry_value: FloatArray
+    entry_value: npt.NDArray[Any]
     bias: FloatArray
 
 

@@ -25,7 +25,6 @@ from benchmarks.trees.contestants.process import (
     time_prediction,
 )
 from multitudes import memory
-from multitudes.data.pieces import open_pieces
 from multitudes.linear import XRLinear
 from multitudes.memory import parse_size
 from multitudes.store import load as load_model
@@ -54,6 +53,8 @@ def train(order: Order) -> dict[str, Any]:
     if limit is None:
         X, Y = load(order["folder"], "X", "Y")
     else:
+        from multitudes.data.pieces import open_pieces  # not in the memory of other trials
+
         pieces = open_pieces(f"{order['folder']}/pieces")
         X, Y = pieces.X, pieces.Y
     X_small, Y_small = small_problem(X, Y)
