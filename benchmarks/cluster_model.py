@@ -2,10 +2,11 @@
 
 A simulation of `multitudes.shards.train_shards` from the costs that `benchmarks.cluster` measured
 on one Ray node (`benchmarks/results/cluster.json`): the seconds of every piece of work, of the
-driver between stages, and what an order to a worker costs. Cores take parts of the work in turn, longest
-first, a stage begins when the one before has ended, and more nodes than cores share these evenly.
-It is held against the seconds measured on 1, 2 and 4 nodes, then asked about larger clusters and
-more data: pieces of work grow as said in `grown`, and rows travel at the speed of the network.
+driver between stages, and what an order to a worker costs. Cores take parts of the work in turn,
+longest first, a stage begins when the one before has ended, and more nodes than cores share these
+evenly. It is held against the seconds measured on 1, 2 and 4 nodes, then asked about larger
+clusters and more data: pieces of work grow as said in `grown`, and rows travel at the speed of the
+network.
 """
 
 from __future__ import annotations
