@@ -11,6 +11,7 @@ from multitudes.data.label_numbering import LabelNumbering
 from multitudes.data.label_space import LabelSpace, relabel
 from multitudes.data.lines import line_blocks
 from multitudes.data.options import ReadOptions, WriteOptions
+from multitudes.data.pieces import Pieces, PieceWriter, open_pieces, write_pieces
 from multitudes.data.predictions.alignment import Aligned, align
 from multitudes.data.predictions.files import PredictionFile, read_prediction_file
 from multitudes.data.reading import read_dataset
@@ -30,6 +31,8 @@ __all__ = [
     "GroupCounts",
     "LabelNumbering",
     "LabelSpace",
+    "PieceWriter",
+    "Pieces",
     "PredictionFile",
     "ReadOptions",
     "ReadReport",
@@ -45,6 +48,7 @@ __all__ = [
     "make_catalogue",
     "merge_labels",
     "open_bytes",
+    "open_pieces",
     "open_write",
     "random_groups",
     "read_dataset",
@@ -54,4 +58,5 @@ __all__ = [
     "relabel",
     "split",
     "write_dataset",
+    "write_pieces",
 ]
