@@ -1,64 +1,126 @@
-"""What does a Ray cluster cost? ``python -m benchmarks.cluster``.
+"""Training from shards of text on 1, 2 and 4 Ray machines: ``python -m benchmarks.cluster``.
 
-One machine cannot show how much faster several are, but it can show what is lost on the way: the
-same trees are trained by this process with two threads, and by two Ray machines of one core each,
-played by processes of this machine, in turns. ``overhead`` is the ratio of the medians, tree
-building included, which runs in this process either way. What Ray needs to start is listed apart.
+The problem is that of `benchmarks.trees.long_tailed`, as lines of text in shards: 10^6 instances of
+about 25 words and as many labels by default. Each machine is a Ray node of one core, played by
+processes of this computer, so more nodes than cores only show that it works. Measured: seconds of
+the whole, from text to saved model, and of each stage; memory of the driver; bytes in the files of
+each stage; bytes of rows that machines pull out of the pieces. The models must be the same, byte
+for byte. What Ray needs to start is not counted, nor is the compiling of kernels: a small problem
+is trained before.
+
+Each number of nodes may be measured by itself (``--nodes 2``): what was measured lies in
+``--folder`` and is put together by ``--store``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import statistics
+import re
+import shutil
+import subprocess
+import sys
+import threading
 import time
-from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.report import finish, show
-from benchmarks.trees.long_tailed import long_tailed
+from benchmarks.trees import long_tailed as problem
 from multitudes.engine import ray_cluster
-from multitudes.engine.cluster import in_use
-from multitudes.linear import XRLinear
+from multitudes.shards import train_shards
+from multitudes.shards.run import Run
+from multitudes.tagger import Tagger
 
-WAYS = ("threads", "ray")
-STORE_BYTES = 3 << 30  # of a machine's shared memory; by itself Ray takes 30 % of the whole
+STORE_BYTES = 500 << 20  # of a node's shared memory: what nodes tell each other is small
+WARM_UP = 5_000  # labels
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--labels", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--machines", type=int, default=2, help="of one core each")
+    parser.add_argument("--labels", type=int, default=1_000_000)
+    parser.add_argument("--shards", type=int, default=32)
+    parser.add_argument("--nodes", type=int, nargs="*", default=[1, 2, 4])
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/multitudes-cluster"))
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--store", action="store_true", help="keep as benchmarks/results")
     given = parser.parse_args()
-    start = time.perf_counter()
-    address, stop = start_machines(given.machines)
-    started = time.perf_counter() - start
-    try:
-        with ray_cluster(address):
-            found = {n: measure(n, given.rounds, given.machines) for n in given.labels}
-    finally:
-        stop()
+    folder = given.folder / str(given.labels)
+    if given.one is not None:
+        (folder / f"{given.one}.json").write_text(json.dumps(measure(folder, given.one)))
+        return
+    write_shards(folder, given.labels, given.shards)
+    write_shards(given.folder / str(WARM_UP), WARM_UP, 2)
+    for nodes in given.nodes:
+        command = [sys.executable, "-m", "benchmarks.cluster", "--folder", str(given.folder)]
+        for labels in (WARM_UP, given.labels):
+            subprocess.run([*command, "--labels", str(labels), "--one", str(nodes)], check=True)
+    summarize(folder, given)
+
+
+def summarize(folder: Path, given: Any) -> None:
+    """Show all that was measured of a problem, and store it."""
+    found = {
+        int(path.stem): json.loads(path.read_text())
+        for path in sorted(folder.glob("*.json"), key=lambda path: int(path.stem))
+    }
+    first = found[min(found)]
+    if len({one["model"] for one in found.values()}) != 1:
+        raise SystemExit("the models differ")
     rows = [
-        [f"{n:,}", *(f"{one[way]:.2f}" for way in WAYS), f"{one['overhead']:.2f}",
-         f"{one['first_ray']:.2f}", f"{one['data_mb']:.0f}"]
-        for n, one in found.items()
+        [str(nodes), f"{one['seconds']:.1f}", f"{first['seconds'] / one['seconds']:.2f}",
+         f"{one['driver_mb']:.0f}", f"{one['driver_peak_mb']:.0f}"]
+        for nodes, one in found.items()
     ]  # fmt: skip
-    columns = ["labels", "threads, s", "Ray, s", "overhead", "first time on Ray, s", "data, MB"]
-    show(f"XRLinear, {given.machines} cores; Ray started in {started:.1f} s", columns, rows)
-    results = {"start_s": started, "machines": given.machines, "sizes": found}
-    results["overhead"] = max(one["overhead"] for one in found.values())
+    columns = ["nodes", "seconds", "times one", "driver, MB", "with mapped files, MB"]
+    show(f"{given.labels:,} labels and instances, from text", columns, rows)
+    stages = [
+        [name, *(f"{one['stages'][name]['wall']:.1f}" for one in found.values()),
+         f"{first['stages'][name]['bytes'] / 2**20:.0f}"]
+        for name in first["stages"]
+    ]  # fmt: skip
+    show("Seconds of each stage", ["stage", *(f"{n} nodes" for n in found), "files, MB"], stages)
+    speedup = {n: first["seconds"] / one["seconds"] for n, one in found.items()}
+    results = {"labels": given.labels, "shards": given.shards, "nodes": found, "speedup": speedup}
     finish("cluster", results, store=given.store)
+
+
+def write_shards(folder: Path, n_labels: int, n_shards: int) -> None:
+    """Write the problem as JSON lines, once."""
+    if (folder / "shards").exists():
+        return
+    rng = np.random.default_rng(0)
+    world = problem.make_world(n_labels, rng)
+    popularity, main_label = rng.permutation(n_labels), rng.permutation(n_labels)
+    rows, labels = problem.draw_labels(world, main_label, popularity, rng)
+    Y = problem.counted(rows, labels, (n_labels, n_labels))
+    words = problem.draw_words(world, main_label, rows, labels, rng)
+    half = folder / "half"
+    half.mkdir(parents=True)
+    for shard, span in enumerate(np.array_split(np.arange(n_labels), n_shards)):
+        with (half / f"part-{shard:03d}.jsonl").open("w") as file:
+            for i in span.tolist():
+                a, b = words.indptr[i], words.indptr[i + 1]
+                counts = words.data[a:b].astype(int)
+                own = np.repeat(words.indices[a:b], counts).tolist()
+                names = Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist()
+                text = " ".join(f"w{word}" for word in own)
+                file.write(json.dumps({"text": text, "labels": [f"l{n}" for n in names]}) + "\n")
+    half.rename(folder / "shards")
 
 
 def start_machines(n: int) -> tuple[str, Any]:
     """Ray machines of one core each on this one: their address, and a call that ends them."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ |= {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",  # else other programs of this computer go first
+        "OMP_NUM_THREADS": "1",
+    }
     from ray.cluster_utils import Cluster
 
     machine = {"num_cpus": 1, "object_store_memory": STORE_BYTES}
@@ -68,35 +130,110 @@ def start_machines(n: int) -> tuple[str, Any]:
     return cluster.address, cluster.shutdown
 
 
-def measure(n_labels: int, rounds: int, n_jobs: int) -> dict[str, float]:
-    """Median seconds of ``fit`` each way; a first fit of each loads code and is not counted."""
-    X, Y, *_ = long_tailed(n_labels)
-    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
-    models: dict[str, XRLinear] = {}
-    for _ in range(rounds + 1):
-        for way in WAYS:
+def measure(folder: Path, nodes: int) -> dict[str, Any]:
+    """Train on so many nodes, from text to saved model."""
+    run, model = folder / f"run-{nodes}", folder / f"model-{nodes}"
+    for old in (run, model):
+        shutil.rmtree(old, ignore_errors=True)
+    address, stop = start_machines(nodes)
+    stages: dict[str, dict[str, Any]] = {}
+    try:
+        with ray_cluster(address), recorded(stages), Memory() as memory:
             start = time.perf_counter()
-            models[way] = fitted(X, Y, way, n_jobs)
-            seconds[way].append(time.perf_counter() - start)
-    for one, other in zip(*(model.levels_ for model in models.values()), strict=True):
-        for mine, yours in zip(
-            one.to_state().arrays.values(), other.to_state().arrays.values(), strict=True
-        ):
-            np.testing.assert_array_equal(mine, yours)
-    middle = {way: statistics.median(all_rounds[1:]) for way, all_rounds in seconds.items()}
-    held = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + Y.indices.nbytes
-    return {
-        **middle,
-        "overhead": middle["ray"] / middle["threads"],
-        "first_ray": seconds["ray"][0],
-        "data_mb": held / 2**20,
+            train_shards(Tagger("xr-linear"), folder / "shards", model, run=run)
+            seconds = time.perf_counter() - start
+    finally:
+        stop()
+    for name, stage in stages.items():
+        found = [folder for folder in run.glob("*") if stage_of(folder.name) == name]
+        stage["bytes"] = sum(f.stat().st_size for one in found for f in one.glob("*"))
+    manifest = json.loads((model / "manifest.json").read_text())
+    result = {
+        "seconds": seconds,
+        "stages": stages,
+        "pulled_mb": pulled(run) / 2**20,
+        "driver_mb": memory.largest / 2**10,
+        "driver_peak_mb": status("VmHWM") / 2**10,
+        "model": re.sub(r"data-[0-9a-f]+", "", json.dumps(manifest["files"], sort_keys=True)),
     }
+    for old in (run, model):
+        shutil.rmtree(old, ignore_errors=True)
+    return result
 
 
-def fitted(X: Any, Y: Any, way: str, n_jobs: int) -> XRLinear:
-    """A model trained by threads, whatever cluster there is, or by the cluster."""
-    with nullcontext() if way == "ray" else in_use(None):
-        return XRLinear(n_jobs=n_jobs).fit(X, Y)
+def stage_of(name: str) -> str:
+    """Return the name of a stage, without the number of its round."""
+    return name.partition("-")[0]
+
+
+class recorded:  # noqa: N801
+    """Keep what each stage takes: seconds of the whole, of each piece, and what came before."""
+
+    def __init__(self, stages: dict[str, dict[str, Any]]) -> None:
+        self._stages, self._map = stages, Run.map
+        self._ended = time.perf_counter()
+
+    def __enter__(self) -> None:
+        stages, plain = self._stages, self._map
+
+        def timed(
+            run: Run, cluster: Any, stage: Any, shared: Any, items: Any, *, costs: Any
+        ) -> Any:
+            start = time.perf_counter()
+            seconds = plain(run, cluster, stage, shared, items, costs=costs)
+            end = time.perf_counter()
+            name = stage_of(stage.name)
+            own = stages.setdefault(name, {"wall": 0.0, "before": 0.0, "rounds": []})
+            own["wall"] += end - start
+            own["before"] += start - self._ended
+            order = sorted(seconds, key=lambda number: -costs[number])
+            own["rounds"].append(
+                {"wall": end - start, "costs": [float(costs[n]) for n in order],
+                 "seconds": [seconds[n] for n in order]}
+            )  # fmt: skip
+            self._ended = end
+            return seconds
+
+        Run.map = timed  # type: ignore[method-assign]
+
+    def __exit__(self, *exception: object) -> None:
+        Run.map = self._map  # type: ignore[method-assign]
+
+
+class Memory:
+    """The most memory that this process has taken for itself, in KB: no mapped files."""
+
+    def __enter__(self) -> Memory:
+        self.largest, self._over = 0, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.05):
+            self.largest = max(self.largest, status("RssAnon"))
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def status(name: str) -> int:
+    """Return a line of this process's status, in KB."""
+    return int(re.search(rf"{name}:\s+(\d+)", Path("/proc/self/status").read_text())[1])  # type: ignore[index]
+
+
+def pulled(run: Path) -> int:
+    """Bytes of rows of X that machines copy out of the pieces; rows of two clusters count twice."""
+    from multitudes.store.files import map_arrays
+
+    values = 0
+    for piece in sorted((run / "pieces").glob("*.safetensors")):
+        arrays = map_arrays(piece)
+        values += int(np.diff(arrays["indptr"])[arrays["rows"]].sum())  # for embeddings
+        slots = map_arrays(run / "slots" / piece.name)
+        values += sum(int(a[1].sum()) for name, a in slots.items() if name.startswith("sizes"))
+    return 8 * values
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = (
     "client", "config", "data", "deep", "disentangle", "encoder", "engine", "errors", "estimator",
     "features", "fusion", "groups", "interchange", "labels", "lexical", "linear", "memory",
-    "metrics", "models", "scores", "seq2set", "server", "store", "tagger", "tuning", "types",
-    "validation",
+    "metrics", "models", "scores", "seq2set", "server", "shards", "store", "tagger", "tuning",
+    "types", "validation",
 )  # fmt: skip
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 

@@ -10,6 +10,7 @@ import typer
 
 from multitudes.cli import options
 from multitudes.cli.files.streams import STANDARD, Reading, local_path, remark
+from multitudes.cli.sharded.verbs import cluster_at, is_sharded, measure_shards
 from multitudes.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def evaluate(
         ),
     ] = None,
     reading: Reading = Reading(),
+    ray: options.Ray = None,
     json: options.Json = False,
 ) -> None:
     """Score predictions against the truth: P@k, nDCG@k, PSP@k...
@@ -58,6 +60,19 @@ def evaluate(
             "leave out one"
         )
     cutoffs, constants = measuring.cutoffs(), measuring.constants()
+    if is_sharded(truth, on_cluster=ray is not None):
+        refused = {
+            "--sets": sets, "--intervals": intervals, "--plot": plot, "--train": measuring.train,
+            "--known-labels": measuring.known_labels, "--model": measuring.model,
+        }  # fmt: skip
+        with progress.shown(not reading.quiet), cluster_at(ray):
+            report = measure_shards(
+                predictions, truth, ks=cutoffs, skip_empty=measuring.skip_empty, reading=reading,
+                refused=refused,
+            )  # fmt: skip
+        report = in_flags(report)
+        show_json(report.to_dict()) if json else show_report(report)
+        return
     with progress.shown(not reading.quiet):
         aligned = aligned_files([predictions], truth, measuring, reading, sets=sets)
         report = evaluate_aligned(

@@ -78,6 +78,15 @@ Groups = Annotated[
     Path | None,
     typer.Option("--groups", help="The labels of groups, if instances have a group."),
 ]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Work on all machines of the Ray cluster there; auto is the cluster that this machine "
+        "belongs to.",
+    ),
+]
 CUTOFFS = "1,3,5"
 Cutoffs = Annotated[
     str | None,

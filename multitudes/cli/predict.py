@@ -16,6 +16,7 @@ from multitudes.cli.files.streams import (
     refuse_overwriting,
     remark,
 )
+from multitudes.cli.sharded.verbs import cluster_at, is_sharded, tag_shards
 from multitudes.cli.tagging.answers import Answer, Texts
 from multitudes.errors import ConfigError, counted
 
@@ -32,7 +33,12 @@ def _formats() -> list[str]:
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder of the model.")],
-    data: Annotated[Path | None, typer.Argument(help="File or folder to tag; - is stdin.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            help="File or folder to tag; - is stdin. Many files: a pattern in quotes, a URL."
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Prediction file; - is stdout.")
     ] = STANDARD,
@@ -49,6 +55,7 @@ def predict(
     answer: Answer = Answer(),
     computing: options.Computing = options.Computing(),
     reading: TolerantReading = TolerantReading(),
+    ray: options.Ray = None,
     json: options.Json = False,
 ) -> None:
     """Tag texts with a model.
@@ -61,6 +68,14 @@ def predict(
     from multitudes.data.predictions.writing import prediction_format
 
     _check(data, texts, answer, out)
+    if data is not None and is_sharded(data, on_cluster=ray is not None):
+        with cluster_at(ray):
+            tag_shards(model, data, out, answer, reading)
+        return
+    if ray is not None:
+        raise ConfigError(
+            "--ray tags many files at a time: give a pattern in quotes, a URL or a folder of files"
+        )
     format = prediction_format(out, output_format)
     if data is not None:
         refuse_overwriting(data, out)

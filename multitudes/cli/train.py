@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.files.streams import Reading, TolerantReading
+from multitudes.cli.files.streams import Reading, TolerantReading, remark
+from multitudes.cli.sharded.verbs import is_sharded, train_on_shards
 from multitudes.cli.training.holding_out import calibrate, hold_out, share_of
 from multitudes.cli.training.model_help import show_settings
 from multitudes.cli.training.names_alone import saved_by_names
@@ -235,7 +236,10 @@ class Training:
 
 def train(
     data: Annotated[
-        Path | None, typer.Argument(help="File or folder to learn from; - is stdin.")
+        Path | None,
+        typer.Argument(
+            help="File or folder to learn from; - is stdin. Many files: a pattern in quotes, a URL."
+        ),
     ] = None,
     model_folder: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the model.")
@@ -270,16 +274,49 @@ def train(
     may_replace(model_folder, force=force)
     if training.checkpoint is not None:
         check_writable(training.checkpoint)
+    sharded = is_sharded(data, on_cluster=training.ray is not None)
     with progress.shown(not reading.quiet, in_flags=True):
         with progress.track("starting"):  # what has to be imported may take a while
-            tagger = choosing.tagger(budget=training.time_for(choosing))
+            tagger = choosing.tagger(budget=None if sharded else training.time_for(choosing))
         checkpoint = nullcontext() if training.checkpoint is None else writing(training.checkpoint)
         with writing(model_folder), checkpoint, _cluster(training.ray, choosing.model):
+            if sharded:
+                _train_on_shards(tagger, data, model_folder, training, reading, json=json)
+                return
             trained = _trained(tagger, data, model_folder, training, reading)
     if json:
         show_as_json(trained)
     else:
         show(trained, quiet=reading.quiet)
+
+
+def _train_on_shards(
+    tagger: Tagger,
+    data: Path,
+    folder: Path,
+    training: Training,
+    reading: TolerantReading,
+    *,
+    json: bool,
+) -> None:
+    """Train on data that no machine holds, and save."""
+    from multitudes.cli.cards import note
+    from multitudes.cli.printing.show import show_json
+    from multitudes.shards.places import as_place
+
+    refused = {
+        "--groups": training.groups, "--test": training.test, "--validation": training.validation,
+        "--refit": training.refit, "--budget": training.budget,
+    }  # fmt: skip
+    try:
+        seconds = train_on_shards(tagger, data, folder, training.checkpoint, reading, refused)
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt("stopped; the same command goes on from there") from stop
+    note("train", folder, notes=[f"xr-linear, trained on the shards {as_place(data)}"])
+    if json:
+        show_json({"model": str(folder), "seconds": seconds})
+    elif not reading.quiet:
+        remark(f"trained in {seconds:.1f} s, saved to {folder}")
 
 
 def _trained(

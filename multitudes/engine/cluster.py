@@ -40,6 +40,10 @@ class Cluster(Protocol):
         """
         ...
 
+    def everywhere(self, function: Callable[[], Result]) -> list[Result]:
+        """Return the results of a function of a module on each machine."""
+        ...
+
 
 _current: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
 

@@ -14,11 +14,12 @@ from typing import Any
 
 from multitudes.engine.cluster import Item, Result, in_use
 from multitudes.engine.head import SECONDS_BETWEEN_LOOKS, Head, parsed
-from multitudes.errors import ConfigError, ResourceError, require
+from multitudes.errors import ConfigError, MultitudesError, ResourceError, require
 from multitudes.version import __version__
 
 PARTS_PER_CORE = 8  # so that no core is left with a long part at the end
 SECONDS_TO_ANSWER = 5.0
+RETRIES = 3  # of a piece of work whose worker died
 
 
 @contextmanager
@@ -116,7 +117,7 @@ class RayCluster:
         """See `Cluster.map`."""
         self._head.check(at_once=True)
         ray = self._ray
-        remote = ray.remote(num_cpus=1, max_retries=3, scheduling_strategy="SPREAD")(function)
+        remote = ray.remote(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")(function)
         n_cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         parts = equal_parts(costs, PARTS_PER_CORE * n_cores)
         results: dict[int, Result] = {}
@@ -136,13 +137,15 @@ class RayCluster:
             raise
         except Exception as error:  # without a head, of any kind
             self._head.check(at_once=True)
-            raise ResourceError(
-                f"the Ray cluster could not do its work: {_first_line(error)}"
-            ) from error
+            raise _failure(ray, error) from error
         finally:  # of what failed here or was interrupted, nothing goes on there
             for order in [] if self._head.lost else waiting:
                 ray.cancel(order, force=True)
         return [results[i] for i in range(len(items))]
+
+    def everywhere(self, function: Callable[[], Result]) -> list[Result]:
+        """See `Cluster.everywhere`."""
+        return [self._ray.get(order) for order in asked(self._ray, function).values()]
 
     def _get(self, order: Any) -> Any:
         """Return a result; it may lie with another machine and take a while to come."""
@@ -167,21 +170,42 @@ def equal_parts(costs: Sequence[float], n_parts: int) -> list[list[int]]:
     return parts
 
 
-def check_machines(ray: Any) -> None:
-    """Refuse a cluster whose machines lack this library, or have another version of it."""
+def _failure(ray: Any, error: Exception) -> Exception:
+    """Return what to raise for what went wrong there: our own errors say it themselves."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, MultitudesError):
+        return type(cause)(str(cause))
+    if isinstance(error, ray.exceptions.WorkerCrashedError | ray.exceptions.OutOfMemoryError):
+        return ResourceError(
+            f"a worker of the Ray cluster died {RETRIES + 1} times at the same piece of work "
+            f"({_first_line(error)}): most often its machine has too little memory; give machines "
+            "fewer cores or more memory, or cut the data into more shards"
+        )
+    return ResourceError(f"the Ray cluster could not do its work: {_first_line(error)}")
+
+
+def asked(ray: Any, function: Callable[[], Result]) -> dict[tuple[str, str], Any]:
+    """Return, for the address and id of each machine that works, the order to run a function."""
     strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-    asked = {
-        node["NodeManagerAddress"]: ray.remote(num_cpus=0)(version_here)
+    return {
+        (node["NodeManagerAddress"], node["NodeID"]): ray.remote(num_cpus=0)(function)
         .options(scheduling_strategy=strategy(node["NodeID"], soft=False))
         .remote()
         for node in ray.nodes()
         if node["Alive"] and node["Resources"].get("CPU")
     }
-    if not asked:
+
+
+def check_machines(ray: Any) -> None:
+    """Refuse a cluster whose machines lack this library, or have another version of it."""
+    orders = asked(ray, version_here)
+    if not orders:
         raise ConfigError("no machine of the Ray cluster has a core to work with")
-    for machine, order in asked.items():
+    for (machine, _), order in orders.items():
         try:
             version = ray.get(order)
+        except ray.exceptions.TaskUnschedulableError:
+            continue  # it has just died, and Ray knows by now
         except ray.exceptions.RayError as error:
             raise ConfigError(
                 f"the machine {machine} of the Ray cluster cannot run multitudes "

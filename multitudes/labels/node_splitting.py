@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,10 +35,17 @@ Sides = npt.NDArray[np.uint8]
 class LabelRows(Protocol):
     """The rows of a matrix of label embeddings, of unit length or zero, through the kernels."""
 
-    n_labels: int
-    n_features: int
-    sizes: IntArray
-    """Stored values of each row (n_labels,)."""
+    @property
+    def n_labels(self) -> int:
+        """Rows."""
+
+    @property
+    def n_features(self) -> int:
+        """Columns."""
+
+    @property
+    def sizes(self) -> IntArray:
+        """Stored values of each row (n_labels,)."""
 
     def split_nodes(
         self,
@@ -74,7 +81,7 @@ class SparseRows:
             ),
             spans,
         )
-        _check_lengths(lengths)
+        check_lengths(lengths)
         self.indptr = np.concatenate([[0], np.cumsum(self.sizes)])
         self.indices = new_array(int(self.indptr[-1]), np.uint32)
         self.values = new_array(int(self.indptr[-1]), np.float32)
@@ -85,6 +92,18 @@ class SparseRows:
             ),
             spans,
         )
+
+    @classmethod
+    def of_arrays(
+        cls, indptr: IntArray, indices: npt.NDArray[np.uint32], values: FloatArray, n_features: int
+    ) -> Self:
+        """From rows that another `SparseRows` has thinned and scaled."""
+        rows = cls.__new__(cls)
+        rows.n_labels, rows.n_features = len(indptr) - 1, n_features
+        rows.indptr, rows.indices, rows.values = indptr, indices, values
+        rows.sizes = np.diff(indptr)
+        rows._arrays = (indptr, indices, values)
+        return rows
 
     def split_nodes(
         self,
@@ -115,7 +134,7 @@ class DenseRows:
         self.sizes = np.full(self.n_labels, self.n_features, np.int64)
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix))
-        _check_lengths(lengths)
+        check_lengths(lengths)
         lengths[lengths == 0] = 1
         if np.any(np.abs(lengths - 1) > 1e-3):  # a copy only where it is needed
             self.matrix = self.matrix / lengths[:, None]
@@ -140,7 +159,8 @@ class DenseRows:
         kmeans.add_dense(self.matrix, rows, side, out)
 
 
-def _check_lengths(lengths: FloatArray) -> None:
+def check_lengths(lengths: FloatArray) -> None:
+    """Refuse embeddings of which one has no finite length."""
     if not np.all(np.isfinite(lengths)):
         bad = int(np.argmax(~np.isfinite(lengths)))
         raise DataError(

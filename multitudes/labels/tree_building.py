@@ -77,7 +77,7 @@ def build_tree(
         plan = plan_splits(rows.n_labels, arities, random_state=random_state)
         order = np.arange(rows.n_labels, dtype=np.int32)
         _split_all(rows, plan, order, max_iterations, team)
-    return LabelTree(_offsets(arities, plan.leaf_offsets), order, rows.n_labels)
+    return LabelTree(level_offsets(arities, plan.leaf_offsets), order, rows.n_labels)
 
 
 def _split_all(
@@ -105,8 +105,8 @@ def _split_all(
         team.map(split_subtree, sorted(small, reverse=True))
 
 
-def _offsets(arities: tuple[int, ...], leaf_offsets: IntArray) -> tuple[IntArray, ...]:
-    """Offsets of every level: regular above the leaves, the plan's at the leaves."""
+def level_offsets(arities: tuple[int, ...], leaf_offsets: IntArray) -> tuple[IntArray, ...]:
+    """Return the offsets of every level: regular above the leaves, the plan's at the leaves."""
     offsets, clusters = [], 1
     for arity in arities:
         offsets.append(np.arange(clusters + 1, dtype=np.int64) * arity)

@@ -79,6 +79,9 @@ class TrainingSet:
     weight : float32 array (n_instances,)
         Weight of each instance, > 0.
     n_features : int
+    n_all : (int, int), optional
+        Instances and values of the whole data, if these are some of them: what is done with a
+        cluster must not depend on which others are at hand.
     """
 
     indptr: IntArray
@@ -87,6 +90,17 @@ class TrainingSet:
     square: FloatArray
     weight: FloatArray
     n_features: int
+    n_all: tuple[int, int] | None = None
+
+    @property
+    def n_instances(self) -> int:
+        """Instances of the whole data."""
+        return len(self.weight) if self.n_all is None else self.n_all[0]
+
+    @property
+    def n_values(self) -> int:
+        """Values of the whole data."""
+        return len(self.indices) if self.n_all is None else self.n_all[1]
 
     @classmethod
     def of(cls, X: Sparse, weight: FloatArray | None = None) -> TrainingSet:

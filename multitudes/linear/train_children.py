@@ -96,8 +96,8 @@ def is_gathered(n_members: Any, training: TrainingSet, updating: bool) -> Any:
     A cluster of most instances has nearly all features: if they are too many for a copy, its rows
     are read where they are, unless an update must rescale them.
     """
-    few = len(training.indices) <= LARGEST_COPY
-    return (2 * np.asarray(n_members) <= len(training.weight)) | few | updating
+    few = training.n_values <= LARGEST_COPY
+    return (2 * np.asarray(n_members) <= training.n_instances) | few | updating
 
 
 def solver_of(

@@ -53,6 +53,8 @@ class LevelJob:
         Rankers start from and are held to these instead of to zero.
     lanes : WIDE or NARROW
         Children trained at once; narrow ones save memory where clusters have few children.
+    first_cluster : int
+        The number of the first of these clusters in its level, if they are some of it.
     weights : str
         How the level is stored in the end: trained weights take no more room than they need.
     """
@@ -68,6 +70,7 @@ class LevelJob:
     from_children: IntArray | None = None
     start: Sequence[OldWeights] | None = None
     lanes: tuple[int, ...] = WIDE
+    first_cluster: int = 0
     weights: str = "float32"
 
     def prepare(self) -> PreparedJob:
@@ -119,8 +122,8 @@ class PreparedJob:
         w, features = train_children(
             job.training, job.carried, job.members.row(cluster), int(job.offsets[cluster]), task,
             costs=(self.cost_positive, self.cost_negative), solver=job.solver,
-            random_state=seed_of(job.random_state, cluster), buffers=buffers, lanes=job.lanes,
-            start=start,
+            random_state=seed_of(job.random_state, job.first_cluster + cluster), buffers=buffers,
+            lanes=job.lanes, start=start,
         )  # fmt: skip
         chunk = kept_weights(w, features, task, job.solver, job.lanes)
         if start is not None:

@@ -83,7 +83,7 @@ def train_tree(
             solver=task.solver,
             label_weight=_child_weight(task, tree, level),
             random_state=task.random_state + level,
-            lanes=_lanes(task, tree, level),
+            lanes=lanes_of(task.solver, tree, level),
             weights=task.weights,
         )
 
@@ -156,13 +156,13 @@ def _weighted_part(task: TreeTask) -> tuple[Sparse, Sparse, FloatArray | None]:
     return task.X[kept], task.Y[kept], weight[kept]
 
 
-def _lanes(task: TreeTask, tree: LabelTree, level: int) -> tuple[int, ...]:
+def lanes_of(solver: SolverConfig, tree: LabelTree, level: int) -> tuple[int, ...]:
     """Choose the lanes: clusters of a binary tree do not need 16.
 
     Other trees may have a root of few children, but then a second solver to compile for its sake
     alone would not pay.
     """
-    if task.solver.loss == "logistic" or level == tree.depth - 1:
+    if solver.loss == "logistic" or level == tree.depth - 1:
         return WIDE
     largest = max(int(np.diff(offsets).max()) for offsets in tree.offsets[:-1])
     return NARROW if largest <= len(NARROW) else WIDE

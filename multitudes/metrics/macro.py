@@ -6,6 +6,7 @@ These are not sums over instances, so they have no bootstrap interval.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -83,7 +84,13 @@ def macro_values(
     matches: Matches, ks: tuple[int, ...], *, over: Over = "occurring"
 ) -> dict[str, float]:
     """Every metric of this file for every k; see `macro_precision_at_k`."""
-    counts = label_counts(matches, ks)
+    return values_of_counts(label_counts(matches, ks), ks, over=over)
+
+
+def values_of_counts(
+    counts: Sequence[LabelCounts], ks: tuple[int, ...], *, over: Over = "occurring"
+) -> dict[str, float]:
+    """Return the same from the counts of each k, whoever counted."""
     n_averaged = [np.count_nonzero(averaged(of, over)) for of in counts]
     found = [of.found() for of in counts]  # every other label counts 0, and they are most
     values: dict[str, float] = {}

@@ -149,7 +149,8 @@ def evaluate(
     terms = at_k_terms(matches, ks, weights)
     if frequency_bins is not None:
         terms |= frequency_terms(matches, ks, frequency_bins)
-    notes = _notes(longest(predictions, matches), ks, matches)
+    n_empty = int((matches.n_true == 0).sum())
+    notes = notes_on(longest(predictions, matches), ks, _n_occurring(matches), n_empty)
     n_labels = int(np.count_nonzero(np.bincount(matches.truth.indices)))
     return _report(terms, macro_values(matches, ks), n_labels, resampling, notes)
 
@@ -172,7 +173,8 @@ def evaluate_sets(
     """
     matches = match_sets(predictions, truth, skip_empty=skip_empty)
     n_labels = int(np.count_nonzero(matches.per_label.true))
-    notes = _empty_notes(matches.n_true, "counted as 0 in the example-based metrics")
+    n_empty = int((matches.n_true == 0).sum())
+    notes = _empty_notes(n_empty, "counted as 0 in the example-based metrics")
     return _report(set_terms(matches), set_label_values(matches), n_labels, resampling, notes)
 
 
@@ -207,14 +209,15 @@ def _report(
     return Report(values, n_instances, n_labels, spread, notes)
 
 
-def _notes(longest: int, ks: tuple[int, ...], matches: Matches) -> tuple[str, ...]:
+def notes_on(longest: int, ks: tuple[int, ...], n_occurring: int, n_empty: int) -> tuple[str, ...]:
+    """Return what to say of predictions of at most `longest` labels, and of empty truths."""
     notes = []
-    if longest < ks[-1] and longest < _n_occurring(matches):
+    if longest < ks[-1] and longest < n_occurring:
         notes.append(
             f"Predictions hold at most {longest} labels per instance: "
             f"past rank {longest} every label counts as a miss."
         )
-    return (*notes, *_empty_notes(matches.n_true, "counted as 0"))
+    return (*notes, *_empty_notes(n_empty, "counted as 0"))
 
 
 def _n_occurring(matches: Matches) -> int:
@@ -223,7 +226,6 @@ def _n_occurring(matches: Matches) -> int:
     return len(np.union1d(predicted, matches.truth.indices))
 
 
-def _empty_notes(n_true: npt.NDArray[Any], how: str) -> tuple[str, ...]:
-    empty = int((n_true == 0).sum())
+def _empty_notes(empty: int, how: str) -> tuple[str, ...]:
     note = f"Instances without a true label, {how}: {empty:,}; skip_empty=True leaves them out."
     return (note,) if empty else ()

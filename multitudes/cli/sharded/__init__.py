@@ -1,0 +1,1 @@
+"""Verbs over data in shards: patterns, URLs and folders of files."""
