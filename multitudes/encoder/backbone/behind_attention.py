@@ -1,4 +1,4 @@
-"""What a BERT layer does behind its attention: as it stands, or compiled once for all layers.
+"""What an encoder's layer does behind its attention: as it stands, or compiled for all layers.
 
 Only this part is compiled. Attention is a kernel of its own, which the compiler cannot see into and
 breaks its graph at; the matrix products before it gain nothing. Here it joins dropout, residual,
@@ -22,53 +22,70 @@ class TailWeights(NamedTuple):
     """The parameters of one layer behind its attention, as plain tensors."""
 
     out: Tensor  # (d, d)
-    out_bias: Tensor
+    out_bias: Tensor | None
     norm: Tensor  # (d,)
-    norm_bias: Tensor
-    up: Tensor  # (feed_forward, d)
-    up_bias: Tensor
+    norm_bias: Tensor | None
+    up: Tensor  # (feed_forward, d), twice as many rows if gated
+    up_bias: Tensor | None
     down: Tensor  # (d, feed_forward)
-    down_bias: Tensor
-    last_norm: Tensor  # (d,)
-    last_norm_bias: Tensor
+    down_bias: Tensor | None
+    last_norm: Tensor | None = None  # (d,)
+    last_norm_bias: Tensor | None = None
+
+
+class TailShape(NamedTuple):
+    """What this part of a layer is made of; the same for all layers of an encoder."""
+
+    epsilon: float
+    out_dropout: float = 0.0  # both are 0 outside training
+    feed_dropout: float = 0.0
+    pre_norm: bool = False
+    gated: bool = False
 
 
 def behind_attention(
-    states: Tensor,
-    mixed: Tensor,
-    weights: TailWeights,
-    epsilon: float,
-    dropout: float,
+    states: Tensor, mixed: Tensor, weights: TailWeights, shape: TailShape
 ) -> Tensor:
     """The layer's output (n_tokens, d) from its input and its attention, (n_tokens, d) each.
 
-    `dropout` is 0 outside training.
+    States may be in a wider type than the products, such as float32 beside bfloat16.
     """
     change = F.linear(mixed, weights.out, weights.out_bias)
-    states = _joined(
-        states, change, (weights.norm, weights.norm_bias), epsilon, dropout
-    )  # (n_tokens, d)
-    hidden = F.gelu(F.linear(states, weights.up, weights.up_bias))  # (n_tokens, feed_forward)
-    change = F.linear(hidden, weights.down, weights.down_bias)
-    return _joined(
-        states, change, (weights.last_norm, weights.last_norm_bias), epsilon, dropout
-    )  # (n_tokens, d)
+    states = states + _dropped(change, shape.out_dropout)  # (n_tokens, d)
+    if shape.pre_norm:
+        read = _normalized(states, weights.norm, weights.norm_bias, shape.epsilon)
+        hidden = _dropped(_activated(read, weights, shape), shape.feed_dropout)
+        return states + F.linear(hidden, weights.down, weights.down_bias)
+    states = _normalized(states, weights.norm, weights.norm_bias, shape.epsilon)
+    change = F.linear(_activated(states, weights, shape), weights.down, weights.down_bias)
+    states = states + _dropped(change, shape.feed_dropout)
+    return _normalized(states, weights.last_norm, weights.last_norm_bias, shape.epsilon)
 
 
-def _joined(
-    states: Tensor, change: Tensor, norm: tuple[Tensor, Tensor], epsilon: float, dropout: float
+def _activated(states: Tensor, weights: TailWeights, shape: TailShape) -> Tensor:
+    """The wide middle (n_tokens, feed_forward) of the feed-forward part."""
+    hidden = F.linear(states.to(weights.up.dtype), weights.up, weights.up_bias)
+    if not shape.gated:
+        return F.gelu(hidden)
+    hidden, gate = hidden.chunk(2, dim=1)
+    return F.gelu(hidden) * gate
+
+
+def _dropped(states: Tensor, share: float) -> Tensor:
+    return F.dropout(states, share, share > 0)
+
+
+def _normalized(
+    states: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float
 ) -> Tensor:
-    """``layer_norm(states + dropout(change))``, (n_tokens, d) all three."""
-    change = F.dropout(change, dropout, dropout > 0)
-    return F.layer_norm(states + change, (states.shape[1],), *norm, epsilon)
+    return F.layer_norm(states, (states.shape[1],), weight, bias, epsilon)
 
 
 def compiled_behind_attention(
     states: Tensor,
     mixed: Tensor,
     weights: TailWeights,
-    epsilon: float,
-    dropout: float,
+    shape: TailShape,
     *,
     backend: Any = INDUCTOR,
 ) -> Tensor:
@@ -76,7 +93,7 @@ def compiled_behind_attention(
 
     Where torch cannot compile, which it says, it goes on without.
     """
-    function = _compiled(epsilon, dropout, backend)
+    function = _compiled(shape, backend)
     for tensor in (states, mixed):
         # A wish, where mark_dynamic is a demand: it fails if the compiler fixes the size after all.
         torch._dynamo.maybe_mark_dynamic(tensor, 0)
@@ -92,17 +109,17 @@ def compiled_behind_attention(
             stacklevel=2,
         )
         _cannot_compile.add(backend)
-        return behind_attention(states, mixed, weights, epsilon, dropout)
+        return behind_attention(states, mixed, weights, shape)
 
 
 _cannot_compile: set[Any] = set()
 
 
 @functools.cache
-def _compiled(epsilon: float, dropout: float, backend: Any) -> Any:
+def _compiled(shape: TailShape, backend: Any) -> Any:
     """A function of the tensors alone: to the compiler a number that is given may vary."""
 
     def function(states: Tensor, mixed: Tensor, weights: TailWeights) -> Tensor:
-        return behind_attention(states, mixed, weights, epsilon, dropout)
+        return behind_attention(states, mixed, weights, shape)
 
     return function if backend in _cannot_compile else torch.compile(function, backend=backend)

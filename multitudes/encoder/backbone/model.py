@@ -20,10 +20,11 @@ from multitudes.deep.processor import require_bf16
 from multitudes.deep.texts.inputs import Texts
 from multitudes.deep.texts.tokenizing import Tokenized, has_words, tokenize
 from multitudes.deep.texts.tokens import PackedTokens, TokenRows, pack
+from multitudes.encoder.backbone.architectures import ARCHITECTURES
 from multitudes.encoder.backbone.folders import read_encoder, write_encoder
-from multitudes.encoder.backbone.packed_bert import packed_bert_forward, supports_packed
+from multitudes.encoder.backbone.packed_layers import packed_forward, supports_packed
 from multitudes.errors import ConfigError, StoreError
-from multitudes.progress import track
+from multitudes.progress import tell, track
 from multitudes.store import checks
 from multitudes.store.foreign import on_disk
 from multitudes.store.state import State
@@ -66,7 +67,8 @@ class BackboneConfig(Config):
     )
     attention: Literal["auto", "packed", "padded"] = setting(
         "auto",
-        "Run texts packed, without padding (BERT on a GPU), or padded to one length; auto chooses.",
+        "Run texts packed, without padding, or padded to one length; auto packs on a GPU, for "
+        "BERT, DistilBERT, RoBERTa, MPNet and ModernBERT.",
     )
     gradient_checkpointing: bool = setting(
         False, "Keep less for the backward pass and compute it again: less memory, more time."
@@ -110,6 +112,7 @@ class Backbone(nn.Module):
         self.tokenizer = tokenizer
         self.config = config
         self.dim = int(model.config.hidden_size)
+        self._said_padded = False
         self._check()
         if getattr(model, "pooler", None) is not None:
             # BERT's own pooling is not used, only kept, so that others can read what we save.
@@ -120,17 +123,11 @@ class Backbone(nn.Module):
             model.compile(dynamic=True)  # in place: names of parameters stay
 
     def _check(self) -> None:
-        if self.config.attention != "packed":
-            return
-        if not supports_packed(self.model):
+        if self.config.attention == "packed" and not supports_packed(self.model):
+            known = ", ".join(sorted(name.removesuffix("Model") for name in ARCHITECTURES))
             raise ConfigError(
-                f"attention='packed' supports plain BERT only, got {type(self.model).__name__}: "
-                "use 'auto' or 'padded'"
-            )
-        if self.config.gradient_checkpointing:
-            raise ConfigError(
-                "gradient_checkpointing does not work with attention='packed': "
-                "use attention='padded', or a smaller batch"
+                f"attention='packed' supports {known} (with GELU), got "
+                f"{type(self.model).__name__}: use 'auto' or 'padded'"
             )
 
     @property
@@ -161,8 +158,16 @@ class Backbone(nn.Module):
         if self.config.attention != "auto":
             return self.config.attention == "packed"
         # On a CPU the transformers module is as fast on texts of one length, and starts faster.
-        on_gpu = self.device.type == "cuda"
-        return on_gpu and not self.config.gradient_checkpointing and supports_packed(self.model)
+        if self.device.type != "cuda":
+            return False
+        known = supports_packed(self.model)
+        if not known and not self._said_padded:
+            self._said_padded = True
+            tell(
+                f"{type(self.model).__name__} runs padded: packed texts, which are faster, are for "
+                + ", ".join(sorted(name.removesuffix("Model") for name in ARCHITECTURES))
+            )
+        return known
 
     def forward(self, tokens: PackedTokens) -> torch.Tensor:
         """Embeddings of a batch of texts.
@@ -173,7 +178,12 @@ class Backbone(nn.Module):
             L2-normalized.
         """
         if self.runs_packed():
-            states = packed_bert_forward(self.model, tokens, compiled=self.config.compile)
+            states = packed_forward(
+                self.model,
+                tokens,
+                compiled=self.config.compile,
+                checkpointing=self.config.gradient_checkpointing and self.training,
+            )
         else:
             states = self._padded_states(tokens)
         return pooled(states, tokens, self.config.pooling)  # states: (n_tokens, d)

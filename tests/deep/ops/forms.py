@@ -206,14 +206,21 @@ def attention_within_texts(device):
         real = packed.texts < len(packed)
         seed = torch.tensor([3], device=device)
 
-        def compute(qkv=qkv, weight=weight, real=real, packed=packed, seed=seed):
+        bias = torch.randn(2, 40, 40, device=device)
+
+        def compute(bias, window, qkv=qkv, weight=weight, real=real, packed=packed, seed=seed):
             own = qkv.clone().requires_grad_()
-            out = text_attention(own, packed, seed=seed, dropout=0.0)
+            bias = None if bias is None else bias.clone().requires_grad_()
+            out = text_attention(own, packed, seed=seed, dropout=0.0, bias=bias, window=window)
             (out * weight)[real].sum().backward()
-            return out.detach()[real], own.grad[real]
+            found = out.detach()[real], own.grad[real]
+            return found if bias is None else (*found, bias.grad)
 
         # Products of a GPU's matrix units, in both forms.
-        compare(compute, 1e-4 if device == "cpu" else 5e-3)
+        near = 1e-4 if device == "cpu" else 5e-3
+        compare(lambda compute=compute: compute(None, 0), near)
+        compare(lambda bias=bias, compute=compute: compute(bias, 0), near)
+        compare(lambda compute=compute: compute(None, 4), near)
 
 
 def transport(device):

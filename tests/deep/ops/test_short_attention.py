@@ -23,20 +23,20 @@ counts = tiles.bincount(minlength=len(TILES)).tolist()
 weight = torch.randn(len(texts), 2, 16)
 real = texts < n_texts
 ours = qkv.clone().requires_grad_()
-found = short_attention(ours, offsets, by_length, torch.tensor([3]), counts, 0.0)
+found = short_attention(ours, offsets, by_length, torch.tensor([3]), None, counts, 0.0, 0)
 assert (found[~real] == 0).all()
 (found * weight)[real].sum().backward()
 assert (ours.grad[~real] == 0).all()
 # Dropout: the gradient is that of the same draw, seen by finite differences along one direction.
 direction, step = torch.randn_like(qkv) * real[:, None, None, None], 1e-2
 def loss(x):
-    out = short_attention(x, offsets, by_length, torch.tensor([7]), counts, 0.3)
+    out = short_attention(x, offsets, by_length, torch.tensor([7]), None, counts, 0.3, 0)
     return (out * weight)[real].sum()
 x = qkv.clone().requires_grad_()
 loss(x).backward()
 slope = (loss(qkv + step * direction) - loss(qkv - step * direction)) / (2 * step)
 torch.testing.assert_close((x.grad * direction).sum(), slope, atol=2e-2, rtol=2e-2)
-dropped = short_attention(qkv, offsets, by_length, torch.tensor([7]), counts, 0.3)
+dropped = short_attention(qkv, offsets, by_length, torch.tensor([7]), None, counts, 0.3, 0)
 assert not torch.allclose(dropped[real], found[real])
 """
 
@@ -54,7 +54,7 @@ texts = torch.arange(n_texts, dtype=torch.int32)
 
 def kept(seed):
     counts = [n_texts, 0, 0, 0]
-    weights = short_attention(qkv, offsets, texts, torch.tensor([seed]), counts, p)
+    weights = short_attention(qkv, offsets, texts, torch.tensor([seed]), None, counts, p, 0)
     scaled = weights * length * (1 - p)
     assert torch.allclose(scaled, (scaled > 0.5).float(), atol=1e-5)
     return (scaled > 0.5).float().view(n_texts, length, heads, length)
@@ -94,12 +94,13 @@ def test_the_kernels_compile_for_a_gpu(block):
         _forward_kernel,
     )
 
-    constants = {"H": 12, "D": 32, "BLOCK": block, "DROPOUT": True}
-    others = {"offsets": "*i32", "by_length": "*i32", "seed": "*i64"}
+    constants = {"H": 12, "D": 32, "BLOCK": block, "DROPOUT": True, "BIAS": True, "WINDOW": 9}
+    others = {"offsets": "*i32", "by_length": "*i32", "seed": "*i64", "bias": "*fp32"}
     others |= dict.fromkeys(VARYING, "i32") | {"scale": "fp32", "p": "fp32"}
     for kernel, names in (
         (_forward_kernel, ("qkv", "out")),
         (_backward_kernel, ("qkv", "grad_out", "grad_qkv")),
     ):
         types = dict.fromkeys(names, "*bf16") | others
+        types |= {"grad_bias": "*fp32"} if "grad_qkv" in names else {}
         compile_for_a_gpu(kernel, types, constants, n_warps=WARPS[block])

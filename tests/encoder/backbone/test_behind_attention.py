@@ -11,12 +11,13 @@ from torch._dynamo.testing import CompileCounter
 
 from multitudes.encoder.backbone import behind_attention as module
 from multitudes.encoder.backbone.behind_attention import (
+    TailShape,
     TailWeights,
     behind_attention,
     compiled_behind_attention,
 )
 
-D, WIDE, EPSILON = 8, 16, 1e-12
+D, WIDE, SHAPE = 8, 16, TailShape(1e-12)
 
 
 @pytest.fixture(autouse=True)
@@ -50,8 +51,8 @@ def test_one_graph_for_all_sizes_and_layers():
     for layer, n_tokens in enumerate([7, 7, 12, 256, 3, 1024]):
         states, mixed = given(n_tokens)
         tensors = (states * 1, mixed.flatten(1), weights(layer))
-        expected = behind_attention(*tensors, EPSILON, 0.0)
-        found = compiled_behind_attention(*tensors, EPSILON, 0.0, backend=counter)
+        expected = behind_attention(*tensors, SHAPE)
+        found = compiled_behind_attention(*tensors, SHAPE, backend=counter)
         torch.testing.assert_close(found, expected)
     assert counter.frame_count == 1
 
@@ -60,7 +61,7 @@ def test_the_same_gradients():
     found = []
     for function in (behind_attention, compiled_behind_attention):
         (states, mixed), own = given(9), weights(0)
-        out = function(states, mixed.flatten(1), own, EPSILON, 0.0, **_with_aot(function))
+        out = function(states, mixed.flatten(1), own, SHAPE, **_with_aot(function))
         out.square().sum().backward()
         found.append([tensor.grad for tensor in (states, mixed, *own)])
     for expected, other in zip(*found, strict=True):
@@ -74,7 +75,8 @@ def _with_aot(function):
 def test_dropout_is_drawn_anew_in_each_step():
     tensors = (*(t.flatten(1) for t in given(50)), weights(0))
     one, other = (
-        compiled_behind_attention(*tensors, EPSILON, 0.5, backend="aot_eager") for _ in range(2)
+        compiled_behind_attention(*tensors, SHAPE._replace(feed_dropout=0.5), backend="aot_eager")
+        for _ in range(2)
     )
     assert not torch.allclose(one, other)
 
@@ -85,11 +87,11 @@ def test_where_torch_cannot_compile_it_goes_on_without_and_says_so_once():
 
     states, mixed = given(5)
     tensors = (states, mixed.flatten(1), weights(0))
-    expected = behind_attention(*tensors, EPSILON, 0.0)
+    expected = behind_attention(*tensors, SHAPE)
     with pytest.warns(RuntimeWarning, match="cannot compile here"):
-        found = compiled_behind_attention(*tensors, EPSILON, 0.0, backend=broken)
+        found = compiled_behind_attention(*tensors, SHAPE, backend=broken)
     torch.testing.assert_close(found, expected)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = compiled_behind_attention(*tensors, EPSILON, 0.0, backend=broken)
+        found = compiled_behind_attention(*tensors, SHAPE, backend=broken)
     torch.testing.assert_close(found, expected)

@@ -100,24 +100,34 @@ def test_frozen_is_a_copy_in_bfloat16(tiny_backbone, texts):
     np.testing.assert_allclose(near, tiny_backbone.encode(texts), atol=0.02)
 
 
-def test_packed_refuses_what_it_cannot_run(tiny_backbone):
-    from transformers import DistilBertConfig, DistilBertModel
+def another_family():
+    from transformers import ElectraConfig, ElectraModel
 
-    shape = DistilBertConfig(vocab_size=10, dim=32, n_layers=1, n_heads=1, hidden_dim=32)
+    return ElectraModel(
+        ElectraConfig(
+            vocab_size=512, embedding_size=32, hidden_size=32, num_hidden_layers=1,
+            num_attention_heads=1, intermediate_size=32,
+        )
+    ).eval()  # fmt: skip
+
+
+def test_packed_refuses_what_it_cannot_run(tiny_backbone):
     config = dataclasses.replace(tiny_backbone.config, attention="packed")
-    with pytest.raises(ConfigError, match="supports plain BERT only, got DistilBertModel"):
-        Backbone(DistilBertModel(shape), tiny_backbone.tokenizer, config)
-    with pytest.raises(ConfigError, match="gradient_checkpointing does not work"):
-        with_settings(tiny_backbone, attention="packed", gradient_checkpointing=True)
+    with pytest.raises(ConfigError, match="supports Bert, .*, got ElectraModel: use 'auto'"):
+        Backbone(another_family(), tiny_backbone.tokenizer, config)
+
+
+def test_a_family_that_is_not_packed_says_so_once(tiny_backbone, monkeypatch, capsys):
+    backbone = Backbone(another_family(), tiny_backbone.tokenizer, tiny_backbone.config)
+    monkeypatch.setattr(Backbone, "device", torch.device("cuda"))
+    assert tiny_backbone.runs_packed()
+    assert not backbone.runs_packed()
+    assert not backbone.runs_packed()
+    assert capsys.readouterr().err.count("ElectraModel runs padded") == 1
 
 
 def test_any_transformers_encoder_runs_padded(tiny_backbone, texts):
-    from transformers import DistilBertConfig, DistilBertModel
-
-    shape = DistilBertConfig(vocab_size=512, dim=32, n_layers=1, n_heads=1, hidden_dim=32)
-    backbone = Backbone(
-        DistilBertModel(shape).eval(), tiny_backbone.tokenizer, tiny_backbone.config
-    )
+    backbone = Backbone(another_family(), tiny_backbone.tokenizer, tiny_backbone.config)
     assert not backbone.runs_packed()
     together, alone = backbone.encode(texts[:3]), backbone.encode(texts[:1])
     assert together.shape == (3, 32)
