@@ -31,10 +31,12 @@ __all__ = ["OPERATIONS", "VARIABLE", "jit", "kernels", "runs_kernel", "tl", "tri
 VARIABLE = "MULTITUDES_KERNELS"
 OPERATIONS = (
     "additive_attention",
+    "biased_gelu",
     "depthwise_conv",
     "gru_cell",
     "label_choice",
     "matching",
+    "residual_norm",
     "short_attention",
     "transport",
 )

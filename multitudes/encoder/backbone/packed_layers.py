@@ -7,6 +7,7 @@ texts is a kernel on CUDA. The families differ in what `architectures` says of t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -22,7 +23,10 @@ from multitudes.encoder.backbone.behind_attention import (
     TailWeights,
     behind_attention,
     compiled_behind_attention,
+    joined_behind_attention,
+    joins_passes,
 )
+from multitudes.encoder.backbone.fewer_passes import cast_together, product_beside
 
 
 class LayerWeights(NamedTuple):
@@ -78,18 +82,20 @@ def packed_forward(
             states = states.to(kind)
         sums = states.dtype
         layers = model.get_submodule(parts.layers)
-        seeds = torch.randint(2**31, (len(layers), 1), device=device)  # of attention's dropout
+        # Of the dropouts of each layer: in attention, behind it, behind the feed-forward part.
+        seeds = torch.randint(2**31, (len(layers), 3), device=device)
         around = _Surrounded(model, parts, packed)
+        casts = Casts(layers.parameters(), kind)
 
-        def through(states: Tensor, layer: Any, seed: Tensor) -> Tensor:
-            weights = layer_weights(layer, parts, kind, sums)
-            return packed_layer(states, weights, packed, around.of(layer), seed, shape)
+        def through(states: Tensor, layer: Any, seeds: Tensor) -> Tensor:
+            weights = layer_weights(layer, parts, casts, sums)
+            return packed_layer(states, weights, packed, around.of(layer), seeds, shape)
 
-        for layer, seed in zip(layers, seeds, strict=True):
+        for layer, own in zip(layers, seeds, strict=True):
             if checkpointing and torch.is_grad_enabled():
-                states = checkpoint(through, states, layer, seed, use_reentrant=False)
+                states = checkpoint(through, states, layer, own, use_reentrant=False)
             else:
-                states = through(states, layer, seed)
+                states = through(states, layer, own)
         if parts.final_norm:
             states = _normalized(states, model.get_submodule(parts.final_norm))
     return states
@@ -173,20 +179,44 @@ class _Surrounded:
         )
 
 
+class Casts:
+    """Parameters in the type of matrix products, cast all at once.
+
+    Parameters
+    ----------
+    parameters : iterable of Tensor
+    kind : dtype
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], kind: torch.dtype) -> None:
+        self.kind = kind
+        given = [p for p in parameters if p.dtype != kind]
+        made = cast_together(given, kind) if given else []
+        self._made = {id(p): cast for p, cast in zip(given, made, strict=True)}
+
+    def of(self, parameter: Tensor | None, kind: torch.dtype | None = None) -> Any:
+        """A parameter in the products' type, or in another; None stays None."""
+        if parameter is None:
+            return None
+        if kind is not None and kind != self.kind:
+            return parameter.to(kind)
+        return self._made.get(id(parameter), parameter)
+
+
 def layer_weights(
-    layer: Any, parts: Architecture, kind: torch.dtype, sums: torch.dtype
+    layer: Any, parts: Architecture, casts: Casts, sums: torch.dtype
 ) -> LayerWeights:
     """The parameters of a layer of transformers: of products in one type, of norms in another."""
 
     def linear(name: str) -> tuple[Tensor, Tensor | None]:
         module = layer.get_submodule(name)
-        return module.weight.to(kind), _cast(module.bias, kind)
+        return casts.of(module.weight), casts.of(module.bias)
 
     def norm(name: str) -> tuple[Tensor | None, Tensor | None]:
         module = layer.get_submodule(name) if name else None
         if module is None or isinstance(module, torch.nn.Identity):
             return None, None
-        return module.weight.to(sums), _cast(module.bias, sums)
+        return casts.of(module.weight, sums), casts.of(module.bias, sums)
 
     tail = (*linear(parts.out), *norm(parts.norm), *linear(parts.up), *linear(parts.down))
     first, first_bias = norm(parts.first_norm)
@@ -209,27 +239,33 @@ def packed_layer(
     weights: LayerWeights,
     packed: PackedTokens,
     around: Surroundings,
-    seed: Tensor,
+    seeds: Tensor,
     shape: Shape,
 ) -> Tensor:
-    """One layer over (n_tokens, d) states."""
+    """One layer over (n_tokens, d) states; its seeds (3,) are of its dropouts."""
     size = states.shape[1]
-    read = states
-    if weights.first_norm is not None:
-        read = F.layer_norm(states, (size,), *weights.first_norm, shape.tail.epsilon)
-    qkv = F.linear(read.to(weights.qkv.dtype), weights.qkv, weights.qkv_bias)  # (n_tokens, 3 d)
+    joined = not shape.compiled and joins_passes(states, weights.tail, shape.tail)
+    if joined:
+        states, qkv = product_beside(states, weights.qkv, weights.qkv_bias)  # (n_tokens, 3 d)
+    else:
+        read = states
+        if weights.first_norm is not None:
+            read = F.layer_norm(states, (size,), *weights.first_norm, shape.tail.epsilon)
+        qkv = F.linear(read.to(weights.qkv.dtype), weights.qkv, weights.qkv_bias)
     qkv = qkv.view(-1, 3, shape.n_heads, size // shape.n_heads)
     if around.angles is not None:
         qkv = turned(qkv, *around.angles)
     mixed = text_attention(
         qkv,
         packed,
-        seed=seed,
+        seed=seeds[:1],
         dropout=shape.attention_dropout,
         bias=around.bias,
         window=around.window,
     )
     mixed = mixed.flatten(1)  # (n_tokens, d)
+    if joined:
+        return joined_behind_attention(states, mixed, weights.tail, shape.tail, seeds[1:])
     behind = compiled_behind_attention if shape.compiled else behind_attention
     return behind(states, mixed, weights.tail, shape.tail)  # (n_tokens, d)
 
