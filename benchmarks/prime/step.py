@@ -2,10 +2,11 @@
 
     python -m benchmarks.prime.step --data FOLDER --contestants prime prime-lite --out RESULTS
 
-Takes a folder that ``benchmarks.prime --prepare`` wrote. The encoder has MiniLM-L6's sizes and random
-weights: this is about speed. Batches are drawn once and lie on the device, so that what is timed is
-the device's and the launching host's work alone; `benchmarks.prime` times whole epochs. The
-operations counted are those of the matrix products of the batch's own tokens, forwards and backwards.
+Takes a folder that ``benchmarks.prime --prepare`` wrote. The encoder has MiniLM-L6's sizes and
+random weights: this is about speed. Batches are drawn once and lie on the device, so that what is
+timed is the device's and the launching host's work alone; `benchmarks.prime` times whole epochs.
+The operations counted are those of the matrix products of the batch's own tokens, forwards and
+backwards.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ import torch
 
 from benchmarks.machine import describe
 from benchmarks.prime.contestants import contestant
-from benchmarks.prime.measure import matrix_rate
+from benchmarks.prime.measure import flops_of, matrix_rate, sizes_of
 from benchmarks.prime.problem import Problem
 from benchmarks.report import show
 from multitudes.deep.devices import choose_device, computing_in, tensor_core_products
@@ -115,7 +117,7 @@ class Steps:
             lengths = [
                 problem.train.lengths[batch.instances], problem.labels.lengths[batch.labels]
             ]  # fmt: skip
-            self.flops += flops_of(self.network, lengths) / n_batches
+            self.flops += flops_of(self.network, sizes_of(*lengths)) / n_batches
             self.batches.append(
                 put_on_device(
                     batch, problem.train, problem.labels, device=backbone.device,
@@ -128,9 +130,8 @@ class Steps:
         mark = (lambda: None) if marks is None else (lambda: marks.append(event()))
         network = self.network
         mark()
-        with computing_in("bf16", network.backbone.device):
-            with marked_encoder(network, mark):
-                terms, _ = network(batch)
+        with computing_in("bf16", network.backbone.device), marked_encoder(network, mark):
+            terms, _ = network(batch)
         mark()
         terms["loss"].backward()
         mark()
@@ -159,7 +160,7 @@ class Steps:
             marks: list[Any] = []
             self.step(batch, marks)
             wait()
-            parts.append([a.elapsed_time(b) for a, b in zip(marks, marks[1:], strict=False)])
+            parts.append([a.elapsed_time(b) for a, b in pairwise(marks)])
         n = len(self.batches)
         found: dict[str, float] = dict(
             zip(PARTS, np.median(parts, axis=0).round(2).tolist(), strict=True)
@@ -185,21 +186,6 @@ class marked_encoder:  # noqa: N801 (a context)
         self.hook.remove()
 
 
-def flops_of(network: PrimeNetwork, lengths: list[Any]) -> float:
-    """Operations of a step's matrix products: six per weight and token, attention, similarities."""
-    encoder = network.backbone.model
-    weights = sum(
-        p.numel()
-        for name, p in encoder.named_parameters()
-        if p.ndim == 2 and "embed" not in name and "pooler" not in name
-    )
-    n_layers, dim = encoder.config.num_hidden_layers, network.backbone.dim
-    tokens = sum(float(own.sum()) for own in lengths)
-    pairs = sum(float((own.astype(float) ** 2).sum()) for own in lengths)
-    similarities = len(lengths[0]) * len(lengths[1])
-    return 6 * weights * tokens + 12 * n_layers * dim * pairs + 12 * similarities * dim
-
-
 def event() -> Any:
     made = torch.cuda.Event(enable_timing=True) if torch.cuda.is_available() else HostEvent()
     made.record()
@@ -210,9 +196,11 @@ class HostEvent:
     """A moment, for a dry run without a GPU."""
 
     def record(self) -> None:
+        """Take the time."""
         self.at = time.perf_counter()
 
     def elapsed_time(self, later: HostEvent) -> float:
+        """Milliseconds between two moments."""
         return 1e3 * (later.at - self.at)
 
 

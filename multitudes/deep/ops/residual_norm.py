@@ -1,18 +1,17 @@
-"""Bias, dropout, residual and normalization as one operation, forwards and backwards.
+"""Dropout, residual and normalization as one operation, forwards and backwards.
 
 One after the other they read and write all states seven times; the kernels do so twice each. Which
-values were dropped is drawn again in the backward pass, not kept, and the gradients of the bias and
-of the norm are summed up in the same pass.
+values were dropped is drawn again in the backward pass, not kept, and the gradients of the norm and
+of a bias before the dropout are summed up in the same pass.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd import Function
 
 from multitudes.deep.ops.short_attention import kept
 from multitudes.deep.ops.switch import jit, runs_kernel, tl, triton
@@ -22,92 +21,123 @@ CELLS = 2048  # of a tile of the forward pass, in the registers of four warps
 # need not.
 WARP_WIDTH = 512
 PROGRAMS = 1584  # of the backward pass: as many as fit on an H100 at once, by their registers
-WIDEST = 2048
+BITS_32 = (1 << 32) - 1
 VARYING = ("n_rows",)
 
 
-def residual_norm(
-    change: Tensor,
-    states: Tensor,
-    vectors: tuple[Tensor, Tensor, Tensor],
-    *,
-    epsilon: float,
-    dropout: float,
-    seed: Tensor,
-) -> Tensor:
-    """``layer_norm(states + dropout(change + bias))``, (n, d).
+class Dropping(NamedTuple):
+    """What is dropped: a share of values, drawn by a seed that lies on the device."""
+
+    seed: Tensor  # int64 (1,)
+    share: float  # 0 outside training
+
+
+class Normed(NamedTuple):
+    """What the forward pass gives, and what of it the backward pass needs."""
+
+    out: Tensor  # (n, d)
+    total: Tensor  # (n, d), what was normalized
+    moments: Tensor  # float32 (2, n): its means, and what scaled it to unit variance
+
+
+def norm_forward(
+    change: Tensor, states: Tensor, vectors: Tensor, *, epsilon: float, dropping: Dropping
+) -> Normed:
+    """``layer_norm(states + dropout(change))``.
 
     Parameters
     ----------
-    change, states : (n, d)
-    vectors : three (d,)
-        The bias of `change`, then weight and bias of the norm.
+    change, states : (n, d), contiguous and of one type
+    vectors : (3, d)
+        Weight and bias of the norm are the last two; the first is the bias that `change` has, which
+        is not read: it has its gradient beside theirs.
     epsilon : float
-    dropout : float
-        Share of `change` set to zero; 0 outside training.
-    seed : int64 (1,)
-        Seeds the kernel's dropout; on the device, so that the host never waits.
+    dropping : Dropping
+        Which values of `change` are set to zero.
     """
-    if runs_kernel("residual_norm", states.device) and _fits(change, states):
-        made: Tensor = _ResidualNorm.apply(change, states, *vectors, epsilon, dropout, seed)
-        return made
-    bias, *norm = vectors
-    change = F.dropout(change + bias, dropout, dropout > 0)
-    return F.layer_norm(states + change, (states.shape[1],), *norm, epsilon)
-
-
-def _fits(change: Tensor, states: Tensor) -> bool:
-    kinds = (torch.float32, torch.bfloat16, torch.float16)
-    return states.shape[1] <= WIDEST and states.dtype in kinds and change.dtype == states.dtype
-
-
-class _ResidualNorm(Function):
-    """The operation by kernels."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, change: Tensor, states: Tensor, bias: Tensor, weight: Tensor, norm_bias: Tensor,
-        epsilon: float, dropout: float, seed: Tensor,
-    ) -> Tensor:  # fmt: skip
-        change, states = change.contiguous(), states.contiguous()
-        n_rows, dim = states.shape
-        total, out = torch.empty_like(states), torch.empty_like(states)
-        moments = torch.empty((2, n_rows), dtype=torch.float32, device=states.device)
-        width = triton.next_power_of_2(dim)
-        rows = max(1, CELLS // width)
-        if n_rows:
-            _forward_kernel[(triton.cdiv(n_rows, rows),)](
-                change, states, bias, weight, norm_bias, seed, total, out, moments,
-                n_rows, epsilon, dropout, D=dim, WIDTH=width, ROWS=rows, DROPOUT=dropout > 0,
-            )  # fmt: skip
-        ctx.save_for_backward(total, moments, weight, seed)
-        ctx.dropout = dropout
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        total, moments, weight, seed = ctx.saved_tensors
-        n_rows, dim = total.shape
-        to_change, to_states = torch.empty_like(total), torch.empty_like(total)
-        width = triton.next_power_of_2(dim)
-        n_programs = max(1, min(PROGRAMS, n_rows))
-        parts = torch.empty((n_programs, 3, dim), dtype=torch.float32, device=total.device)
-        _backward_kernel[(n_programs,)](
-            grads[0].contiguous(), total, weight, moments, seed, to_change, to_states, parts,
-            n_rows, ctx.dropout, D=dim, WIDTH=width, DROPOUT=ctx.dropout > 0,
-            num_warps=max(1, width // WARP_WIDTH),
+    n_rows, dim = states.shape
+    if not runs_kernel("residual_norm", states.device):
+        return _plain_forward(change, states, vectors, epsilon, dropping)
+    made = Normed(
+        torch.empty_like(states),
+        torch.empty_like(states),
+        torch.empty((2, n_rows), dtype=torch.float32, device=states.device),
+    )
+    width = triton.next_power_of_2(dim)
+    rows = max(1, CELLS // width)
+    if n_rows:
+        _forward_kernel[(triton.cdiv(n_rows, rows),)](
+            change, states, vectors, dropping.seed, made.total, made.out, made.moments,
+            n_rows, epsilon, dropping.share,
+            D=dim, WIDTH=width, ROWS=rows, DROPOUT=dropping.share > 0,
         )  # fmt: skip
-        sums = parts.sum(0).to(weight.dtype)  # (3, d)
-        return to_change, to_states, *sums.unbind(), None, None, None
+    return made
+
+
+def norm_backward(
+    grad: Tensor, made: Normed, vectors: Tensor, *, dropping: Dropping, sums: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients (n, d) of `change` and `states`, given that of the output.
+
+    `sums` is OUT float32 (3, d): the gradient of `change` summed over rows, which is that of a bias
+    added to it, and those of the norm's weight and bias.
+    """
+    n_rows, dim = made.total.shape
+    if not runs_kernel("residual_norm", grad.device):
+        return _plain_backward(grad, made, vectors, dropping, sums)
+    to_change, to_states = torch.empty_like(made.total), torch.empty_like(made.total)
+    width = triton.next_power_of_2(dim)
+    n_programs = max(1, min(PROGRAMS, n_rows))
+    parts = torch.empty((n_programs, 3, dim), dtype=torch.float32, device=grad.device)
+    _backward_kernel[(n_programs,)](
+        grad, made.total, vectors, made.moments, dropping.seed, to_change, to_states, parts,
+        n_rows, dropping.share, D=dim, WIDTH=width, DROPOUT=dropping.share > 0,
+        num_warps=max(1, width // WARP_WIDTH),
+    )  # fmt: skip
+    torch.sum(parts, 0, out=sums)
+    return to_change, to_states
+
+
+def _plain_forward(
+    change: Tensor, states: Tensor, vectors: Tensor, epsilon: float, dropping: Dropping
+) -> Normed:
+    total = states + change * _factors(change, dropping).to(change.dtype)  # (n, d)
+    wide = total.float()
+    variance, mean = torch.var_mean(wide, dim=1, correction=0)  # (n,) each
+    _, weight, bias = vectors.unbind()
+    out = F.layer_norm(total, (total.shape[1],), weight, bias, epsilon)
+    return Normed(out, total, torch.stack([mean, torch.rsqrt(variance + epsilon)]))
+
+
+def _plain_backward(
+    grad: Tensor, made: Normed, vectors: Tensor, dropping: Dropping, sums: Tensor
+) -> tuple[Tensor, Tensor]:
+    mean, scale = made.moments.unsqueeze(2)  # (n, 1) each
+    normal, g = (made.total.float() - mean) * scale, grad.float()  # (n, d) each
+    own = g * vectors[1].float()  # (n, d)
+    level, slope = own.mean(1, keepdim=True), (own * normal).mean(1, keepdim=True)  # (n, 1) each
+    to_states = (own - level - normal * slope) * scale  # (n, d)
+    to_change = to_states * _factors(to_states, dropping)  # (n, d)
+    torch.stack([to_change.sum(0), (g * normal).sum(0), g.sum(0)], out=sums)
+    return to_change.to(grad.dtype), to_states.to(grad.dtype)
+
+
+def _factors(like: Tensor, dropping: Dropping) -> Tensor:
+    """What values (n, d) are multiplied with: as the kernels draw it, by `kept`."""
+    if not dropping.share:
+        return torch.ones_like(like, dtype=torch.float32)
+    cells = torch.arange(like.numel(), device=like.device).view(like.shape)
+    x = (dropping.seed + cells * 0x9E3779B1) & BITS_32
+    x = ((x ^ (x >> 16)) * 0x7FEB352D) & BITS_32
+    x = ((x ^ (x >> 15)) * 0x846CA68B) & BITS_32
+    return (x >= int(dropping.share * (1 << 32))).float() / (1 - dropping.share)
 
 
 @jit(do_not_specialize=VARYING)
 def _forward_kernel(
     change,  # IN (n, D)
     states,  # IN (n, D)
-    bias,  # IN (D,)
-    weight,  # IN (D,), of the norm
-    norm_bias,  # IN (D,)
+    vectors,  # IN (3, D): the norm's weight and bias are the last two
     seed,  # IN int64 (1,)
     total,  # OUT (n, D), what is normalized
     out,  # OUT (n, D)
@@ -126,7 +156,6 @@ def _forward_kernel(
     inside = (row < n_rows)[:, None] & real[None, :]
     cell = row[:, None].to(tl.int64) * D + column[None, :]
     x = tl.load(change + cell, mask=inside, other=0.0).to(tl.float32)
-    x += tl.load(bias + column, mask=real, other=0.0).to(tl.float32)[None, :]
     if DROPOUT:
         key = tl.load(seed).to(tl.uint32)
         x = tl.where(kept(key, cell, p), x * (1.0 / (1.0 - p)), 0.0)
@@ -140,8 +169,8 @@ def _forward_kernel(
     scale = 1.0 / tl.sqrt(tl.sum(centered * centered, 1) / D + epsilon)  # (ROWS,)
     tl.store(moments + row, mean, mask=row < n_rows)
     tl.store(moments + n_rows + row, scale, mask=row < n_rows)
-    w = tl.load(weight + column, mask=real, other=0.0).to(tl.float32)
-    b = tl.load(norm_bias + column, mask=real, other=0.0).to(tl.float32)
+    w = tl.load(vectors + D + column, mask=real, other=0.0).to(tl.float32)
+    b = tl.load(vectors + 2 * D + column, mask=real, other=0.0).to(tl.float32)
     y = centered * scale[:, None] * w[None, :] + b[None, :]
     tl.store(out + cell, y.to(out.dtype.element_ty), mask=inside)
 
@@ -160,7 +189,7 @@ def _row_of_both(grad, total, row, n_rows, column, D: tl.constexpr):
 def _backward_kernel(
     grad,  # IN (n, D)
     total,  # IN (n, D)
-    weight,  # IN (D,)
+    vectors,  # IN (3, D): the norm's weight is the middle one
     moments,  # IN float32 (2, n)
     seed,  # IN int64 (1,)
     to_change,  # OUT (n, D)
@@ -175,7 +204,7 @@ def _backward_kernel(
     program, n_programs = tl.program_id(0), tl.num_programs(0)
     column = tl.arange(0, WIDTH)
     real = column < D
-    w = tl.load(weight + column, mask=real, other=0.0).to(tl.float32)
+    w = tl.load(vectors + D + column, mask=real, other=0.0).to(tl.float32)
     key = tl.load(seed).to(tl.uint32)
     of_change = tl.zeros((WIDTH,), tl.float32)
     of_weight = tl.zeros((WIDTH,), tl.float32)

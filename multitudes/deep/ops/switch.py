@@ -31,8 +31,8 @@ __all__ = ["OPERATIONS", "VARIABLE", "jit", "kernels", "runs_kernel", "tl", "tri
 VARIABLE = "MULTITUDES_KERNELS"
 OPERATIONS = (
     "additive_attention",
-    "biased_gelu",
     "depthwise_conv",
+    "gelu",
     "gru_cell",
     "label_choice",
     "matching",

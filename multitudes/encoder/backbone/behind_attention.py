@@ -1,10 +1,8 @@
 """What an encoder's layer does behind its attention: as it stands, or compiled for all layers.
 
-On CUDA kernels join dropout, residual, normalization and GELU of post-norm layers, which would each
-read and write all states.
-
 Only this part is compiled. Attention is a kernel of its own, which the compiler cannot see into and
-breaks its graph at; the matrix products before it gain nothing.
+breaks its graph at; the matrix products before it gain nothing. Here it joins dropout, residual,
+normalization and GELU, which would each read and write all states.
 """
 
 from __future__ import annotations
@@ -16,11 +14,6 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-
-from multitudes.deep.ops.biased_gelu import biased_gelu
-from multitudes.deep.ops.residual_norm import residual_norm
-from multitudes.deep.ops.switch import runs_kernel
-from multitudes.encoder.backbone.fewer_passes import product_beside
 
 INDUCTOR = "inductor"
 
@@ -48,38 +41,6 @@ class TailShape(NamedTuple):
     feed_dropout: float = 0.0
     pre_norm: bool = False
     gated: bool = False
-
-
-def joins_passes(states: Tensor, weights: TailWeights, shape: TailShape) -> bool:
-    """Whether kernels take the place of plain operations: for post-norm layers of one type."""
-    vectors = (
-        weights.out_bias, weights.norm_bias, weights.up_bias, weights.down_bias,
-        weights.last_norm_bias,
-    )  # fmt: skip
-    plain = shape.pre_norm or shape.gated or any(vector is None for vector in vectors)
-    return (
-        not plain
-        and states.dtype == weights.up.dtype
-        and not torch.compiler.is_compiling()
-        and runs_kernel("residual_norm", states.device)
-    )
-
-
-def joined_behind_attention(
-    states: Tensor, mixed: Tensor, weights: TailWeights, shape: TailShape, seeds: Tensor
-) -> Tensor:
-    """`behind_attention` of layers that `joins_passes` names; seeds (2,) are of its dropouts."""
-    first = (weights.out_bias, weights.norm, weights.norm_bias)
-    last = (weights.down_bias, weights.last_norm, weights.last_norm_bias)
-    change = F.linear(mixed, weights.out)  # (n_tokens, d)
-    states = residual_norm(
-        change, states, first, epsilon=shape.epsilon, dropout=shape.out_dropout, seed=seeds[:1]
-    )  # (n_tokens, d)
-    states, product = product_beside(states, weights.up)  # (n_tokens, d), (n_tokens, feed_forward)
-    change = F.linear(biased_gelu(product, weights.up_bias), weights.down)  # (n_tokens, d)
-    return residual_norm(
-        change, states, last, epsilon=shape.epsilon, dropout=shape.feed_dropout, seed=seeds[1:]
-    )  # (n_tokens, d)
 
 
 def behind_attention(

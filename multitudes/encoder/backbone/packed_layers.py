@@ -7,7 +7,6 @@ texts is a kernel on CUDA. The families differ in what `architectures` says of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -15,7 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from multitudes.deep.ops.short_attention import text_attention
+from multitudes.deep.ops.residual_norm import Dropping
+from multitudes.deep.ops.short_attention import takes_kernel, text_attention
+from multitudes.deep.ops.switch import runs_kernel
 from multitudes.deep.texts.tokens import PackedTokens
 from multitudes.encoder.backbone.architectures import Architecture, architecture_of
 from multitudes.encoder.backbone.behind_attention import (
@@ -23,10 +24,12 @@ from multitudes.encoder.backbone.behind_attention import (
     TailWeights,
     behind_attention,
     compiled_behind_attention,
-    joined_behind_attention,
-    joins_passes,
 )
-from multitudes.encoder.backbone.fewer_passes import cast_together, product_beside
+from multitudes.encoder.backbone.written_out import (
+    LayerSettings,
+    layer_parameters,
+    written_out_layers,
+)
 
 
 class LayerWeights(NamedTuple):
@@ -82,23 +85,60 @@ def packed_forward(
             states = states.to(kind)
         sums = states.dtype
         layers = model.get_submodule(parts.layers)
-        # Of the dropouts of each layer: in attention, behind it, behind the feed-forward part.
-        seeds = torch.randint(2**31, (len(layers), 3), device=device)
+        if _writes_out(model, parts, states, packed, shape) and not checkpointing:
+            return _written_out(states, layers, parts, packed, shape)
+        seeds = torch.randint(2**31, (len(layers), 1), device=device)  # of attention's dropout
         around = _Surrounded(model, parts, packed)
-        casts = Casts(layers.parameters(), kind)
 
-        def through(states: Tensor, layer: Any, seeds: Tensor) -> Tensor:
-            weights = layer_weights(layer, parts, casts, sums)
-            return packed_layer(states, weights, packed, around.of(layer), seeds, shape)
+        def through(states: Tensor, layer: Any, seed: Tensor) -> Tensor:
+            weights = layer_weights(layer, parts, kind, sums)
+            return packed_layer(states, weights, packed, around.of(layer), seed, shape)
 
-        for layer, own in zip(layers, seeds, strict=True):
+        for layer, seed in zip(layers, seeds, strict=True):
             if checkpointing and torch.is_grad_enabled():
-                states = checkpoint(through, states, layer, own, use_reentrant=False)
+                states = checkpoint(through, states, layer, seed, use_reentrant=False)
             else:
-                states = through(states, layer, own)
+                states = through(states, layer, seed)
         if parts.final_norm:
             states = _normalized(states, model.get_submodule(parts.final_norm))
     return states
+
+
+def _writes_out(
+    model: Any, parts: Architecture, states: Tensor, packed: PackedTokens, shape: Shape
+) -> bool:
+    """Whether layers run with their gradient written out: in training, by kernels alone."""
+    usual = not (parts.pre_norm or parts.gated or parts.relative_bias or parts.rotary)
+    size = states.shape[1] // shape.n_heads
+    heads = states.new_empty((0, 3, shape.n_heads, size))
+    return (
+        model.training
+        and torch.is_grad_enabled()
+        and usual
+        and not shape.compiled
+        and len(parts.qkv) == 3
+        and runs_kernel("residual_norm", states.device)
+        and takes_kernel(heads, packed.max_length)
+    )
+
+
+def _written_out(
+    states: Tensor, layers: Any, parts: Architecture, packed: PackedTokens, shape: Shape
+) -> Tensor:
+    """All layers by `written_out_layers`."""
+    seeds = torch.randint(2**31, (len(layers), 3, 1), device=states.device)
+    shares = (shape.attention_dropout, shape.tail.out_dropout, shape.tail.feed_dropout)
+    settings = [
+        LayerSettings(
+            packed,
+            shape.n_heads,
+            shape.tail.epsilon,
+            *(Dropping(seed, share) for seed, share in zip(own, shares, strict=True)),
+        )
+        for own in seeds
+    ]
+    parameters = [layer_parameters(layer, parts) for layer in layers]
+    return written_out_layers(states, parameters, settings)
 
 
 def _compute_type(model: Any, parts: Architecture, device: torch.device) -> torch.dtype:
@@ -179,44 +219,20 @@ class _Surrounded:
         )
 
 
-class Casts:
-    """Parameters in the type of matrix products, cast all at once.
-
-    Parameters
-    ----------
-    parameters : iterable of Tensor
-    kind : dtype
-    """
-
-    def __init__(self, parameters: Iterable[Tensor], kind: torch.dtype) -> None:
-        self.kind = kind
-        given = [p for p in parameters if p.dtype != kind]
-        made = cast_together(given, kind) if given else []
-        self._made = {id(p): cast for p, cast in zip(given, made, strict=True)}
-
-    def of(self, parameter: Tensor | None, kind: torch.dtype | None = None) -> Any:
-        """A parameter in the products' type, or in another; None stays None."""
-        if parameter is None:
-            return None
-        if kind is not None and kind != self.kind:
-            return parameter.to(kind)
-        return self._made.get(id(parameter), parameter)
-
-
 def layer_weights(
-    layer: Any, parts: Architecture, casts: Casts, sums: torch.dtype
+    layer: Any, parts: Architecture, kind: torch.dtype, sums: torch.dtype
 ) -> LayerWeights:
     """The parameters of a layer of transformers: of products in one type, of norms in another."""
 
     def linear(name: str) -> tuple[Tensor, Tensor | None]:
         module = layer.get_submodule(name)
-        return casts.of(module.weight), casts.of(module.bias)
+        return module.weight.to(kind), _cast(module.bias, kind)
 
     def norm(name: str) -> tuple[Tensor | None, Tensor | None]:
         module = layer.get_submodule(name) if name else None
         if module is None or isinstance(module, torch.nn.Identity):
             return None, None
-        return casts.of(module.weight, sums), casts.of(module.bias, sums)
+        return module.weight.to(sums), _cast(module.bias, sums)
 
     tail = (*linear(parts.out), *norm(parts.norm), *linear(parts.up), *linear(parts.down))
     first, first_bias = norm(parts.first_norm)
@@ -239,33 +255,27 @@ def packed_layer(
     weights: LayerWeights,
     packed: PackedTokens,
     around: Surroundings,
-    seeds: Tensor,
+    seed: Tensor,
     shape: Shape,
 ) -> Tensor:
-    """One layer over (n_tokens, d) states; its seeds (3,) are of its dropouts."""
+    """One layer over (n_tokens, d) states."""
     size = states.shape[1]
-    joined = not shape.compiled and joins_passes(states, weights.tail, shape.tail)
-    if joined:
-        states, qkv = product_beside(states, weights.qkv, weights.qkv_bias)  # (n_tokens, 3 d)
-    else:
-        read = states
-        if weights.first_norm is not None:
-            read = F.layer_norm(states, (size,), *weights.first_norm, shape.tail.epsilon)
-        qkv = F.linear(read.to(weights.qkv.dtype), weights.qkv, weights.qkv_bias)
+    read = states
+    if weights.first_norm is not None:
+        read = F.layer_norm(states, (size,), *weights.first_norm, shape.tail.epsilon)
+    qkv = F.linear(read.to(weights.qkv.dtype), weights.qkv, weights.qkv_bias)  # (n_tokens, 3 d)
     qkv = qkv.view(-1, 3, shape.n_heads, size // shape.n_heads)
     if around.angles is not None:
         qkv = turned(qkv, *around.angles)
     mixed = text_attention(
         qkv,
         packed,
-        seed=seeds[:1],
+        seed=seed,
         dropout=shape.attention_dropout,
         bias=around.bias,
         window=around.window,
     )
     mixed = mixed.flatten(1)  # (n_tokens, d)
-    if joined:
-        return joined_behind_attention(states, mixed, weights.tail, shape.tail, seeds[1:])
     behind = compiled_behind_attention if shape.compiled else behind_attention
     return behind(states, mixed, weights.tail, shape.tail)  # (n_tokens, d)
 

@@ -7,7 +7,7 @@ that small problems take several.
 import numpy as np
 import torch
 
-from multitudes.deep.ops import additive_attention, biased_gelu, label_choice, residual_norm
+from multitudes.deep.ops import additive_attention, gelu, label_choice, residual_norm
 from multitudes.deep.ops.additive_attention import Attended, Attention
 from multitudes.deep.ops.depthwise_conv import depthwise_conv
 from multitudes.deep.ops.gru_cell import CellInputs, Dropped, cell_backward, cell_forward
@@ -25,7 +25,7 @@ def check(operation, device):
         additive_attention.KEY_LANES = additive_attention.VALUE_LANES = 4
         label_choice.AT_ONCE = 16
         residual_norm.CELLS, residual_norm.PROGRAMS = 256, 2
-        biased_gelu.ROWS, biased_gelu.COLUMNS, biased_gelu.PROGRAMS = 4, 16, 4
+        gelu.CELLS, gelu.ROWS, gelu.COLUMNS, gelu.PROGRAMS = 128, 4, 16, 4
     FORMS[operation](device)
 
 
@@ -225,56 +225,38 @@ def attention_within_texts(device):
         compare(lambda compute=compute: compute(None, 4), near)
 
 
-def gelu(device):
+def activation(device):
     for n, c, kind in [(21, 40, torch.float32), (1, 7, torch.float32), (9, 33, torch.float16)]:
-        product, upon = (torch.randn(n, c).to(device, kind) for _ in range(2))
-        bias = torch.randn(c).to(device, kind)
+        before, upon = (torch.randn(n, c).to(device, kind) for _ in range(2))
 
-        def compute(product=product, bias=bias, upon=upon):
-            own, shift = product.clone().requires_grad_(), bias.clone().requires_grad_()
-            out = biased_gelu.biased_gelu(own, shift)
-            out.backward(upon)
-            return out.detach(), own.grad, shift.grad
+        def compute(before=before, upon=upon):
+            grad, sums = upon.clone(), torch.empty(before.shape[1], device=device)
+            gelu.gelu_backward(grad, before, sums=sums)
+            return gelu.gelu_forward(before), grad, sums
 
         compare(compute, 1e-5 if kind == torch.float32 else 1e-2)
 
 
 def norm(device):
-    for n, dim, kind in [(37, 40, torch.float32), (1, 33, torch.float32), (6, 64, torch.float16)]:
-        given = [torch.randn(n, dim).to(device, kind) for _ in range(2)]
-        vectors = [(1 + torch.randn(dim)).to(device, kind) for _ in range(3)]
-        upon, seed = torch.randn(n, dim).to(device, kind), torch.tensor([3], device=device)
+    for n, dim, kind, share in [
+        (37, 40, torch.float32, 0.0),
+        (1, 33, torch.float32, 0.3),
+        (30, 64, torch.float32, 0.1),
+        (6, 64, torch.float16, 0.3),
+    ]:
+        change, states, upon = (torch.randn(n, dim).to(device, kind) for _ in range(3))
+        vectors = (1 + torch.randn(3, dim)).to(device, kind)
+        dropping = residual_norm.Dropping(torch.tensor([3], device=device), share)
 
-        def compute(p=0.0, given=given, vectors=vectors, upon=upon, seed=seed):
-            own = [part.clone().requires_grad_() for part in (*given, *vectors)]
-            out = residual_norm.residual_norm(
-                *own[:2], tuple(own[2:]), epsilon=1e-5, dropout=p, seed=seed
+        def compute(change=change, states=states, upon=upon, vectors=vectors, dropping=dropping):
+            made = residual_norm.norm_forward(
+                change, states, vectors, epsilon=1e-5, dropping=dropping
             )
-            out.backward(upon)
-            return out.detach(), *(part.grad for part in own)
+            sums = torch.empty(vectors.shape, device=device)
+            grads = residual_norm.norm_backward(upon, made, vectors, dropping=dropping, sums=sums)
+            return *made, *grads, sums
 
         compare(compute, 1e-4 if kind == torch.float32 else 3e-2)
-        check_dropping(compute, given, vectors)
-
-
-def check_dropping(compute, given, vectors, p=0.3):
-    """Where a share is dropped: the gradient of the change is zero there, and nowhere else."""
-    with kernels("on"):
-        out, to_change, to_states, to_bias, *_ = compute(p)
-        again, *_ = compute(p)
-    torch.testing.assert_close(out, again, atol=0, rtol=0)
-    stays = to_change != 0
-    torch.testing.assert_close(to_change, torch.where(stays, to_states / (1 - p), 0.0))
-    torch.testing.assert_close(to_bias, to_change.sum(0), atol=2e-2, rtol=2e-2)
-    change, states = (part.float() for part in given)
-    bias, weight, shift = (part.float() for part in vectors)
-    change = torch.where(stays, (change + bias) / (1 - p), 0.0)
-    plain = torch.nn.functional.layer_norm(
-        states + change, (states.shape[1],), weight, shift, eps=1e-5
-    )
-    torch.testing.assert_close(out.float(), plain, atol=2e-2, rtol=2e-2)
-    if stays.numel() > 1000:
-        assert 0.6 < stays.float().mean() < 0.8
 
 
 def transport(device):
@@ -301,8 +283,8 @@ def transport(device):
 
 FORMS = {
     "additive_attention": attention_of_steps,
-    "biased_gelu": gelu,
     "depthwise_conv": convolution,
+    "gelu": activation,
     "gru_cell": gru_cell,
     "label_choice": choice,
     "matching": matching,
