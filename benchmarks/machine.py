@@ -1,9 +1,10 @@
-"""What a number was measured on: machine, versions, date."""
+"""What a number was measured by and on: question, command, machine, versions, commit, date."""
 
 from __future__ import annotations
 
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -13,6 +14,30 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("multitudes", "numpy", "scipy", "scikit-learn", "numba", "orjson", "pyarrow")
+
+
+# Where git does not reach, the commit that is measured is said by whoever sent the code there.
+COMMIT = "MULTITUDES_COMMIT"
+# What may change without changing what is measured: records are stored here while others wait.
+NO_CODE = (":!benchmarks/results", ":!docs", ":!*.md")
+
+
+def signature() -> dict[str, Any]:
+    """What every record ends with: the question, the command that answers it, and the machine."""
+    return {"question": question(), "command": command(), "machine": describe()}
+
+
+def question() -> str:
+    """The first line of the running benchmark's documentation."""
+    text = getattr(sys.modules["__main__"], "__doc__", None) or ""
+    return text.strip().partition("\n")[0].partition(" ``")[0]
+
+
+def command() -> str:
+    """How the running benchmark was started."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    name = spec.name.removesuffix(".__main__") if spec is not None else Path(sys.argv[0]).name
+    return shlex.join(["python", "-m", name, *sys.argv[1:]])
 
 
 def describe() -> dict[str, Any]:
@@ -68,17 +93,21 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """The commit of the checkout, with a + where it has changes."""
+    """The commit of the checkout, with a + where code differs from it."""
+    if given := os.environ.get(COMMIT):
+        return given
     try:
-        shown = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        head = _git("rev-parse", "--short=10", "HEAD")
+        changed = _git("status", "--porcelain", "--", ".", *NO_CODE)
     except (OSError, subprocess.CalledProcessError):
         return None
+    return f"{head}+" if changed else head
+
+
+def _git(*arguments: str) -> str:
+    shown = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return shown.stdout.strip()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import ROOT, describe
+from benchmarks.machine import ROOT, signature
 
 RESULTS = ROOT / "benchmarks" / "results"
 CONFIDENCE = 0.95
@@ -30,7 +30,7 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> N
 
 def finish(name: str, results: dict[str, Any], *, store: bool) -> None:
     """Store the results with the machine's description, and print them as the last line."""
-    record = {"benchmark": name, "results": results, "machine": describe()}
+    record = {"benchmark": name, "results": results, **signature()}
     if store:
         RESULTS.mkdir(exist_ok=True)
         path = RESULTS / f"{name}.json"

@@ -25,7 +25,7 @@ from unittest.mock import patch
 import torch
 
 from benchmarks.kernels.plain import REPLACEMENTS
-from benchmarks.machine import describe
+from benchmarks.machine import signature
 from multitudes.deep.ops.switch import OPERATIONS, kernels
 
 
@@ -80,7 +80,7 @@ def main() -> None:
         "card": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "settings": {k: v for k, v in vars(given).items() if k not in ("out", "seq2set", "prime")},
         "runs": {},
-        "machine": describe(),
+        **signature(),
     }
     for name, variant, run in todo(given):
         if time.perf_counter() - begin > given.seconds:

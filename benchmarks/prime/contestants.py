@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import describe
+from benchmarks.machine import signature
 from benchmarks.prime.problem import FILE, Problem, prepare
 from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.model import BackboneConfig
@@ -170,7 +170,7 @@ def store(
         "settings": {k: v for k, v in vars(arguments).items() if k not in NOT_SETTINGS},
         "card": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         **results,
-        "machine": describe(),
+        **signature(),
     }
     path = out / f"{arguments.name or problem.name}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")

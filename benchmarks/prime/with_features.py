@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.machine import describe
+from benchmarks.machine import signature
 from benchmarks.prime.contestants import XR_LINEAR_OVER
 from benchmarks.prime.problem import whole_folder
 from benchmarks.report import show
@@ -61,7 +61,7 @@ def main() -> None:
     settings = {"weight": given.weight, "max_length": given.max_length, "first": given.first}
     record = {
         "benchmark": "prime-features", "data": given.data.name, "settings": settings,
-        "runs": runs, "machine": describe(),
+        "runs": runs, **signature(),
     }  # fmt: skip
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / f"{given.data.name}-features.json"

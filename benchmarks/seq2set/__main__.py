@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import describe
+from benchmarks.machine import signature
 from benchmarks.seq2set.contestants import GROUPS, contestant
 from benchmarks.seq2set.measure import train_and_measure
 from benchmarks.seq2set.problem import FILE, Problem, prepare
@@ -123,7 +123,7 @@ def store(out: Path, problem: Problem, given: argparse.Namespace, runs: dict[str
         "settings": {k: v for k, v in vars(given).items() if k not in ("out", "data", "vectors")},
         "card": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "runs": runs,
-        "machine": describe(),
+        **signature(),
     }
     path = out / f"{given.name or f'seq2set-{problem.name}'}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")

@@ -71,7 +71,8 @@ class Recipe:
             last = number == self.rounds - 1 or done.n_moved == 0
             if last:
                 break
-            matcher.set_params(tree=tree).fit_matcher(X, Y)
+            if self.finetune_matcher:
+                matcher.set_params(tree=tree).fit_matcher(X, Y)
         final = self._rough_solver(model) if tree.n_slots > tree.n_labels else model.solver
         if self.finetune_matcher:
             model.set_params(tree=tree, solver=final).fit(X, Y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from multitudes.groups.embeddings import checked_instances, embedder
 from multitudes.groups.imputation import Imputation, Rule, assign, spread
 from multitudes.groups.rounds import Round, Rounds, checked_texts_or_rows, group_folds, take
 from multitudes.store import State, build, checks, state_of
-from multitudes.types import Model, Predictions, Sparse
+from multitudes.types import Model, Predictions, Sparse, TakesLabelTexts
 from multitudes.validation import checked_count, checked_features, checked_sparse
 
 # Rounds end when at most this part of the labels has moved.
@@ -99,7 +100,15 @@ class Eagle(Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, groups: Sparse, group_labels: Sparse, *, features: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        groups: Sparse,
+        group_labels: Sparse,
+        *,
+        features: Any = None,
+        label_texts: Any = None,
+    ) -> Self:
         """Impute the labels of instances, and train the model on them.
 
         Instances in no group are left out: nothing is known of their labels.
@@ -114,8 +123,11 @@ class Eagle(Estimator):
             How often a group lists a label; ones where only the set is known.
         features : CSR or array (n_instances, any), optional
             What labels are imputed by: X itself by default. Required if X is texts.
+        label_texts : sequence of n_labels texts, optional
+            For a model that reads the texts of labels too, such as `Prime`.
         """
         self._check_settings()
+        arguments = self._arguments(label_texts)
         vectors = self._vectors(X, features)
         groups = checked_sparse(groups, name="groups", axes="(n_instances, n_groups)")
         group_labels = checked_sparse(
@@ -125,14 +137,14 @@ class Eagle(Estimator):
         checked_texts_or_rows(X, vectors.shape[0])
         if sp.issparse(X):  # not all sparse forms have rows to take
             X = checked_features(X)
-        imputation, history = self._impute(X, vectors, groups, group_labels, candidates)
+        imputation, history = self._impute(X, vectors, groups, group_labels, candidates, arguments)
         if imputation.Y.nnz == 0:
             raise DataError(
                 "no instance was given a label, so there is nothing to learn from: "
                 f"{candidates.counts}"
             )
         grouped = np.flatnonzero(group_folds(candidates, 1, random_state=0) == 0)
-        model = clone(self.model).fit(take(X, grouped), imputation.Y[grouped])
+        model = clone(self.model).fit(take(X, grouped), imputation.Y[grouped], **arguments)
         self._set_learned(model, history)
         self.imputation_ = imputation
         return self
@@ -180,8 +192,25 @@ class Eagle(Estimator):
         tags.input_tags = get_tags(self.model).input_tags
         return tags
 
+    def _arguments(self, label_texts: Any) -> dict[str, Any]:
+        """Return what the model's ``fit`` takes beside instances and labels."""
+        if label_texts is None:
+            return {}
+        if not isinstance(self.model, TakesLabelTexts):
+            raise ConfigError(
+                f"{type(self.model).__name__} does not read the texts of labels: leave label_texts "
+                "out"
+            )
+        return {"label_texts": label_texts}
+
     def _impute(
-        self, X: Any, vectors: Any, groups: Sparse, group_labels: Sparse, candidates: Candidates
+        self,
+        X: Any,
+        vectors: Any,
+        groups: Sparse,
+        group_labels: Sparse,
+        candidates: Candidates,
+        arguments: Mapping[str, Any],
     ) -> tuple[Imputation, list[Round]]:
         """Impute labels by embeddings, and then by the model, round by round."""
         rule = Rule(self.margin, self.use_counts)
@@ -197,7 +226,7 @@ class Eagle(Estimator):
         history: list[Round] = []
         if self.rounds == 0:
             return imputation, history
-        rounds = Rounds(candidates, cosines, rule, spread(groups, group_labels))
+        rounds = Rounds(candidates, cosines, rule, spread(groups, group_labels), arguments)
         with progress.track("imputing with the model", self.rounds, "rounds") as task:
             for number in range(self.rounds):
                 folds = group_folds(candidates, self.folds, random_state=self.random_state + number)

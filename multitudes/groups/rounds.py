@@ -6,7 +6,7 @@ and the instances of a fold are scored by a model trained on the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +52,8 @@ class Rounds:
     rule : Rule
     pairs : CSR (n_instances, n_labels)
         All who could carry each label, of `spread`.
+    arguments : mapping, optional
+        What the models' ``fit`` takes beside instances and labels.
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class Rounds:
         start: Callable[[Block], FloatArray],
         rule: Rule,
         pairs: Sparse,
+        arguments: Mapping[str, Any] | None = None,
     ) -> None:
         self.candidates, self.start, self.rule, self.pairs = candidates, start, rule, pairs
+        self.arguments = arguments or {}
         self._total = np.zeros(pairs.nnz, np.float32)
         self._weight = np.zeros(pairs.nnz, np.float32)
 
@@ -80,7 +84,7 @@ class Rounds:
         folds : int array (n_instances,)
             Of `group_folds`.
         """
-        scores = cross_fit(model, X, Y, self.pairs, folds)
+        scores = cross_fit(model, X, Y, self.pairs, folds, self.arguments)
         known = ~np.isnan(scores)
         self._total *= FADING
         self._weight *= FADING
@@ -126,7 +130,14 @@ def group_folds(candidates: Candidates, n_folds: int, *, random_state: int) -> I
     return folds
 
 
-def cross_fit(model: Any, X: Any, Y: Sparse, pairs: Sparse, folds: IntArray) -> FloatArray:
+def cross_fit(
+    model: Any,
+    X: Any,
+    Y: Sparse,
+    pairs: Sparse,
+    folds: IntArray,
+    arguments: Mapping[str, Any] | None = None,
+) -> FloatArray:
     """Scores of pairs by models that did not see the instance.
 
     Returns
@@ -141,7 +152,7 @@ def cross_fit(model: Any, X: Any, Y: Sparse, pairs: Sparse, folds: IntArray) -> 
         seen = np.bincount(Y[others].indices, minlength=Y.shape[1]) > 0
         if not len(asked) or not seen.any():
             continue
-        fitted = clone(model).fit(take(X, others), Y[others])
+        fitted = clone(model).fit(take(X, others), Y[others], **(arguments or {}))
         found = pair_scores(fitted, take(X, asked), pairs[asked])
         found.data[~seen[found.indices]] = np.nan
         lengths = np.diff(pairs.indptr)[asked]

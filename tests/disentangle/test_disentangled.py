@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from multitudes.data import make_catalogue
-from multitudes.disentangle import Disentangled
+from multitudes.disentangle import Disentangled, default_cluster_cap
 from multitudes.errors import ConfigError, NotFittedError
 from multitudes.features import ConcatFeatures, DenseFeatures, TfidfFeatures
 from multitudes.linear import OneVsAll, Parabel, SolverConfig, XRLinear
@@ -93,6 +93,18 @@ def test_a_cap_is_kept(shop, tree_model):
     assert np.diff(model.models_[0].tree_.offsets[-1]).max() <= 30
 
 
+def test_the_librarys_own_cap_is_kept_and_is_needed(shop, tree_model):
+    X, Y = shop[:2]
+    capped, free = (
+        Disentangled(tree_model, max_cluster_size=cap, keep_examples=0).fit(X, Y)
+        for cap in ("auto", None)
+    )
+    tree = capped.models_[0].tree_
+    limit = default_cluster_cap(tree.n_labels, tree.n_leaves, 2)
+    assert capped.history_[0][0].largest_leaf <= limit < free.history_[0][0].largest_leaf
+    assert np.diff(tree.offsets[-1]).max() <= limit
+
+
 def test_more_rounds_stop_when_nothing_moves(shop, tree_model):
     model = Disentangled(tree_model, rounds=6).fit(shop[0], shop[1])
     moved = [done.n_moved for done in model.history_[0]]
@@ -112,6 +124,17 @@ def test_the_matcher_stays_where_it_is_not_finetuned(shop, tree_model):
     assert kept.tree_.n_slots > plain.tree_.n_slots
 
 
+def test_the_matcher_stays_in_all_rounds_where_it_is_not_finetuned(shop, tree_model):
+    """The same matcher finds the same clusters, so a second round has nothing to move."""
+    X, Y = shop[:2]
+    once, thrice = (
+        Disentangled(tree_model, finetune_matcher=False, rounds=rounds).fit(X, Y)
+        for rounds in (1, 3)
+    )
+    assert [done.n_moved for done in thrice.history_[0]][1:] == [0]
+    assert same_weights(once.models_[0], thrice.models_[0])
+
+
 def test_it_helps_on_a_catalogue_of_ambiguous_labels(shop, tree_model, fitted):
     X, Y, X_test, Y_test = shop
     plain = clone(tree_model).fit(X, Y)
@@ -127,18 +150,31 @@ def test_parabel_averages_disentangled_trees(shop):
     assert precision_at_k(model.predict(X_test), Y_test, k=1) > 0.5
 
 
+def test_pairs_are_scored_by_all_trees(shop):
+    X, Y, X_test, Y_test = shop
+    model = Disentangled(Parabel(n_trees=2, max_leaf_size=20), keep_examples=0).fit(X, Y)
+    first, second = (np.exp(m.score_pairs(X_test, Y_test).data) for m in model.models_)
+    both = np.exp(model.score_pairs(X_test, Y_test).data)
+    np.testing.assert_allclose(both, (first + second) / 2, rtol=1e-4, atol=1e-6)
+    assert (np.abs(first - second) > 1e-3).any()
+
+
 def test_dense_and_sparse_features_together(tree_model):
-    made = make_catalogue(1500, n_labels=150, random_state=2).dataset
-    rng = np.random.default_rng(0)
-    words = rng.standard_normal((200, 8)).astype(np.float32)
+    """Twenty words tell little of unseen texts; vectors of all their words tell more."""
+    made = make_catalogue(2000, n_labels=100, random_state=2).dataset
+    words = np.random.default_rng(0).standard_normal((200, 200)).astype(np.float32)
 
     def encoder(texts):
         return np.array([words[[hash_of(w) for w in text.split()]].mean(axis=0) for text in texts])
 
-    features = ConcatFeatures([TfidfFeatures(), DenseFeatures(encoder=encoder)])
-    X = features.fit_transform(made.texts)
-    model = Disentangled(tree_model).fit(X, made.Y)
-    assert precision_at_k(model.predict(X), made.Y, k=1) > 0.7
+    few = TfidfFeatures(max_features=20)
+    both = ConcatFeatures([TfidfFeatures(max_features=20), DenseFeatures(encoder=encoder)])
+    found = []
+    for features in (few, both):
+        X = features.fit_transform(made.texts)
+        model = Disentangled(tree_model).fit(X[:1600], made.Y[:1600])
+        found.append(precision_at_k(model.predict(X[1600:]), made.Y[1600:], k=1))
+    assert found[1] > found[0] + 0.1
 
 
 def hash_of(word):
@@ -200,9 +236,17 @@ def test_a_beam_given_to_predict_goes_first(shop, fitted):
 
 
 def test_a_random_start_is_worse_but_legal(shop, tree_model):
+    """Its clusters hold fewer of the instances' labels together, before and after."""
     X, Y, X_test, Y_test = shop
-    model = Disentangled(tree_model, initial="random", random_state=3).fit(X, Y)
-    assert precision_at_k(model.predict(X_test), Y_test, k=1) > 0.4
+    thrown, again, other = (
+        Disentangled(tree_model, initial="random", random_state=seed).fit(X, Y)
+        for seed in (3, 3, 4)
+    )
+    balanced = Disentangled(tree_model).fit(X, Y)
+    assert thrown.history_[0][0].bound_before < balanced.history_[0][0].bound_before
+    worse, better = (precision_at_k(m.predict(X_test), Y_test, k=1) for m in (thrown, balanced))
+    assert 0.4 < worse < better
+    assert thrown.history_ == again.history_ != other.history_
 
 
 def test_labels_without_instances_keep_their_leaf(shop, tree_model):

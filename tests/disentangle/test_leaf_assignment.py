@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from multitudes.disentangle import assign, default_cluster_cap, match_counts, tp_bound
 from multitudes.disentangle import capped as capped_module
-from multitudes.disentangle.leaf_assignment import CLUSTER_SLACK
+from multitudes.disentangle.leaf_assignment import CLUSTER_SLACK, ranked_counts
 from multitudes.errors import ConfigError, DataError
 from multitudes.labels import LabelTree
 
@@ -49,6 +49,24 @@ def test_match_counts_ignore_weights():
 def test_match_counts_refuse_other_instances():
     with pytest.raises(DataError, match="Y has 2 rows and matches has 1"):
         match_counts(sparse([[1], [0]]), sparse([[1]]))
+
+
+def test_equal_counts_are_ranked_by_the_matchers_scores_and_others_are_not():
+    """Label 0: two instances in clusters 0 and 1 alike, cluster 1 with the better scores.
+
+    Label 1: cluster 0 twice with poor scores, cluster 2 once with the best there is.
+    """
+    Y = sparse([[1, 0], [1, 0], [0, 1], [0, 1]])
+    scores = sparse([[0.2, 0.9, 0], [0.3, 0.4, 0], [0.1, 0, 1.0], [0.1, 0, 0]])
+    ranked = ranked_counts(Y, scores)
+    counts = match_counts(Y, scores)
+    assert np.abs(ranked - counts).max() < 0.5
+    assert ranked[0, 1] > ranked[0, 0]
+    assert ranked[1, 0] > ranked[1, 2]
+    found = assign(ranked, partition([0, 0], 3), overlap=1)
+    assert found.toarray().tolist() == [[0, 1, 0], [1, 0, 0]]
+    tied = assign(counts, partition([0, 0], 3), overlap=1)
+    assert tied.toarray().tolist() == [[1, 0, 0], [1, 0, 0]]
 
 
 # ---------------------------------------------------------------------- without a cap

@@ -65,6 +65,21 @@ def test_a_label_that_never_comes_up_keeps_its_prototype():
     assert PrototypeIndex(vectors).search(H[:2], 1).labels.tolist() == [[0], [1]]
 
 
+def test_the_margin_is_what_ends_the_learning():
+    """Positives lead their negatives by 0.4 to begin with: a margin below leaves them alone."""
+    angle = np.arccos(0.6)
+    H = np.eye(2, dtype=np.float32)[[0, 0]]
+    prototypes = np.array([[1, 0], [np.cos(angle), np.sin(angle)]], np.float32)
+    Y = sp.csr_array(np.eye(1, 2, dtype=np.float32)[[0, 0]])
+    config = ClassifierConfig(epochs=1, batch_size=2, learning_rate=0.01, negatives=1)
+    content, pressed = (
+        train_classifier(H, Y, prototypes, config=config.replaced(margin=margin))
+        for margin in (0.35, 0.45)
+    )
+    np.testing.assert_array_equal(content, prototypes)
+    assert pressed[1, 0] < prototypes[1, 0]
+
+
 def test_mined_negatives_are_near_and_never_labels_of_the_instance(problem):
     H, Y, prototypes = problem
     mined = mine_negatives(torch.from_numpy(H), Y, torch.from_numpy(prototypes), 25).numpy()

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.presets import PRESETS, prime_preset
 from multitudes.encoder.sampling import SamplerConfig
 from multitudes.errors import ConfigError
@@ -43,6 +44,23 @@ def test_what_they_are():
     assert not prime_preset("siamese").sampler.clustered
     assert prime_preset("ngame").sampler.clustered
     assert prime_preset("dexa").prototypes.sources == ("text", "free")
+
+
+def test_margins_and_positives_are_those_of_each_method():
+    """The dynamic margin is PRIME's alone; what it is compared with has a fixed one."""
+    for name in ("siamese", "ngame", "dexa"):
+        loss = prime_preset(name).loss
+        assert (loss.kind, loss.margin, loss.fixed_margin) == ("triplet", "fixed", 0.3)
+        assert not loss.query_to_label
+        assert not loss.label_to_query
+        assert loss.regularizer_weight == 0
+    for name in ("prime", "prime-lite", "prime++", "prime:paper"):
+        model = model_spec(name).make_model()
+        loss = model.loss or LossConfig()
+        assert (loss.margin, loss.gamma_min, loss.gamma_max) == ("dynamic", 0.1, 0.3)
+        printed = name.endswith(":paper")
+        expected = "inverse-propensity" if printed else "uniform"
+        assert model.sampler.positive_weights == expected
 
 
 def test_the_presets_have_our_settings_and_the_papers_theirs():

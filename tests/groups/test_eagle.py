@@ -255,3 +255,22 @@ def test_nothing_to_learn_from_is_refused(data):
     empty = sp.csr_array((60, 20), dtype=np.float32)
     with pytest.raises(DataError, match="no instance was given a label"):
         Eagle(XRLinear()).fit(X, groups, empty)
+
+
+def test_a_model_that_reads_the_texts_of_labels_gets_them():
+    pytest.importorskip("torch")
+    from tests.encoder.prime_problems import colors, epochs, prime
+
+    texts, Y, names = colors(96)
+    pairs = np.random.default_rng(0).permutation(96) // 2
+    groups = sp.csr_array((np.ones(96, np.float32), (np.arange(96), pairs)), shape=(96, 48))
+    vectors = TfidfFeatures().fit_transform(texts)
+    for rounds in (0, 1):
+        eagle = Eagle(prime(training=epochs(10)), contrast=True, rounds=rounds)
+        eagle.fit(texts, groups, sp.csr_array(groups.T @ Y), features=vectors, label_texts=names)
+        assert eagle.score(texts, Y) > 0.6
+
+
+def test_texts_of_labels_for_a_model_without_use_for_them(data):
+    with pytest.raises(ConfigError, match="XRLinear does not read the texts of labels"):
+        Eagle(XRLinear(**SMALL)).fit(*data, label_texts=["a"] * 20)

@@ -101,6 +101,42 @@ def test_the_embedding_is_close_to_one_instance_of_each_group():
     assert ((learned * truth).sum(axis=1) > (naive * truth).sum(axis=1)).all()
 
 
+def exact_optimum(X, size):
+    """The most that Eq. 2 can reach, over all choices of one instance from each group.
+
+    For a given choice the best unit vector is the direction of its sum, so the value is its length.
+    """
+    sums = np.zeros((1, X.shape[1]))
+    for members in X.reshape(-1, size, X.shape[1]):
+        sums = (sums[:, None, :] + members[None, :, :]).reshape(-1, X.shape[1])
+    return np.linalg.norm(sums, axis=1).max()
+
+
+def reached(X, size, n_steps):
+    """The value of Eq. 2 for the embedding of a label that all groups of `size` have."""
+    n_groups = len(X) // size
+    groups = sp.csr_array(np.kron(np.eye(n_groups), np.ones((size, 1))))
+    labels = sp.csr_array(np.ones((n_groups, 1)))
+    (e,) = group_label_embeddings(X, groups, labels, n_steps=n_steps)
+    return (X @ e).reshape(n_groups, size).max(axis=1).sum()
+
+
+def test_steps_come_near_the_optimum_of_equation_2_and_never_pass_it():
+    """Random instances, which no label explains: the hardest case. More steps come nearer."""
+    rng = np.random.default_rng(0)
+    shares = []
+    for _ in range(40):
+        n_groups, size, dim = rng.integers(2, 6), rng.integers(2, 5), rng.integers(2, 8)
+        X = unit(rng.standard_normal((n_groups * size, dim))).astype(np.float32)
+        best = exact_optimum(X.astype(np.float64), size)
+        shares.append([reached(X, size, n_steps) / best for n_steps in (0, 20, 200)])
+    start, papers, long = np.array(shares).T
+    assert max(start.max(), papers.max(), long.max()) <= 1 + 1e-5
+    assert start.mean() < papers.mean() < long.mean()
+    assert papers.mean() > 0.9
+    assert (long > 1 - 1e-3).mean() > (papers > 1 - 1e-3).mean()
+
+
 def test_rows_have_length_one_or_zero():
     X, _, groups, group_labels = words_of_labels()
     group_labels = sp.csr_array(sp.hstack([group_labels, sp.csr_array((60, 2))]))

@@ -8,7 +8,8 @@ from sklearn.base import BaseEstimator
 from multitudes import XRLinear
 from multitudes.groups import spread
 from multitudes.groups.candidates import checked_candidates
-from multitudes.groups.rounds import cross_fit, group_folds, pair_scores, take
+from multitudes.groups.imputation import Rule
+from multitudes.groups.rounds import Rounds, cross_fit, group_folds, pair_scores, take
 from multitudes.types import Predictions
 from tests.groups.problems import words_of_labels
 
@@ -87,6 +88,37 @@ def test_labels_that_a_model_never_saw_have_no_score(grouped):
     unseen = np.isnan(scores.toarray()[:12])
     assert not unseen[:, 0].any()
     np.testing.assert_array_equal(unseen[:, 1], folds[:12] == folds[0])
+
+
+class Moody(Spy):
+    """Prefers the even members of a group in its first round, and the odd ones, less, later."""
+
+    rounds_asked = 0
+
+    def score_pairs(self, X, pairs):
+        strength = 1.0 if Moody.rounds_asked == 0 else Moody.strength
+        favored = np.array([(int(x[0]) % 2 == 0) == (Moody.rounds_asked == 0) for x in X])
+        data = np.repeat(favored * strength, np.diff(pairs.indptr)).astype(np.float32)
+        return sp.csr_array((data, pairs.indices, pairs.indptr), shape=pairs.shape)
+
+
+@pytest.mark.parametrize(("strength", "winners"), [(0.6, "odd"), (0.4, "even")])
+def test_scores_of_a_round_count_half_in_the_next(grouped, strength, winners):
+    """After two rounds an even member has 1/2 and an odd one `strength`, over the same weight."""
+    groups, group_labels = grouped
+    found = checked_candidates(groups, group_labels)
+    pairs = spread(groups, group_labels)
+    rule = Rule(margin=0.0, use_counts=False)
+    rounds = Rounds(found, lambda block: np.zeros(block.n_places, np.float32), rule, pairs)
+    folds = group_folds(found, 2, random_state=0)
+    X = np.arange(13, dtype=np.float32)[:, None]
+    Moody.strength = strength
+    for number in range(2):
+        Moody.rounds_asked = number
+        imputed = rounds.impute(Moody(), X, pairs, folds)
+    chosen = np.flatnonzero(np.diff(imputed.Y.indptr))
+    assert {int(i) % 2 for i in chosen} == {winners == "odd"}
+    assert len(chosen) == 6 - (winners == "even")  # 0 is in two groups
 
 
 def test_a_fold_without_any_label_is_left_unscored(grouped):

@@ -39,9 +39,9 @@ def embeddings_of(bags: Bags, choice: Any) -> FloatArray | None:
     if choice is None:
         return None
     if isinstance(choice, str):
-        groups, group_labels = listed_apart(bags)
+        groups = sp.csr_array(bags.members.T)
         n_steps = _N_STEPS[choice]
-        found = group_label_embeddings(bags.X, groups, group_labels, n_steps=n_steps)
+        found = group_label_embeddings(bags.X, groups, possible_counts(bags), n_steps=n_steps)
         dense: FloatArray = found if isinstance(found, np.ndarray) else found.toarray()
         return dense
     embeddings = checked_features(choice, name="label_embeddings").toarray()
@@ -53,25 +53,8 @@ def embeddings_of(bags: Bags, choice: Any) -> FloatArray | None:
     return np.asarray(embeddings, np.float32)
 
 
-def listed_apart(bags: Bags) -> tuple[sp.csr_array[Any], sp.csr_array[Any]]:
-    """Groups and 0/1 group labels in which a label listed n times is in n copies of its group.
-
-    Algorithm 1 counts each group of a label once. In groups of 50 nearly every label is in every
-    group, all labels would get the same embedding, and only the counts tell them apart (appendix
-    B.3): what is listed twice must count twice, up to once for each instance of the group.
-
-    Returns
-    -------
-    groups : CSR (n_instances, n_copies)
-    group_labels : CSR (n_copies, n_labels)
-    """
-    counts = bags.group_labels.copy()
+def possible_counts(bags: Bags) -> sp.csr_array[Any]:
+    """Group labels (n_groups, n_labels), no label listed more often than the group has members."""
+    counts: sp.csr_array[Any] = bags.group_labels.copy()
     counts.data = np.minimum(counts.data, np.repeat(bags.sizes, bags.n_listed))
-    copies, labels = [], []
-    for times in range(1, int(counts.data.max(initial=1)) + 1):
-        often = sp.csr_array(counts >= times)
-        listing = np.flatnonzero(np.diff(often.indptr))
-        copies.append(listing)
-        labels.append(often[listing].astype(np.float32))
-    groups = sp.csr_array(bags.members[np.concatenate(copies)].T)
-    return groups, sp.csr_array(sp.vstack(labels))
+    return counts

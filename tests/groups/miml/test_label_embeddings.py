@@ -8,7 +8,7 @@ from multitudes.data.groups import merge_labels, random_groups
 from multitudes.errors import ConfigError, DataError
 from multitudes.groups.embeddings import group_label_embeddings
 from multitudes.groups.miml.bags import Bags
-from multitudes.groups.miml.label_embeddings import check_choice, embeddings_of, listed_apart
+from multitudes.groups.miml.label_embeddings import check_choice, embeddings_of, possible_counts
 from tests.groups.miml.problems import N_LABELS, bagged, one_hot
 
 
@@ -17,19 +17,24 @@ def bags_of(problem, X=None):
     return Bags(problem.X if X is None else X, members, problem.group_labels)
 
 
-def test_a_label_listed_twice_is_in_two_copies_of_its_group():
-    members = sp.csr_array(np.array([[1, 1, 0], [0, 0, 1]], np.float32))
-    counts = sp.csr_array(np.array([[2, 1], [0, 1]], np.float32))
-    groups, labels = listed_apart(Bags(np.eye(3, dtype=np.float32), members, counts))
-    np.testing.assert_array_equal(groups.toarray(), [[1, 0, 1], [1, 0, 1], [0, 1, 0]])
-    np.testing.assert_array_equal(labels.toarray(), [[1, 1], [0, 1], [1, 0]])
+@pytest.mark.parametrize("choice", ["eagle", "eagle-0"])
+def test_a_label_listed_twice_counts_as_if_its_group_stood_there_twice(choice):
+    X = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
+    members = sp.csr_array(np.array([[1, 1, 1, 0, 0], [0, 0, 0, 1, 1]], np.float32))
+    counts = sp.csr_array(np.array([[2], [1]], np.float32))
+    found = embeddings_of(Bags(X, members, counts), choice)
+    apart = sp.csr_array(sp.vstack([members, members[:1]]))
+    ones = sp.csr_array(np.ones((3, 1), np.float32))
+    np.testing.assert_allclose(found, embeddings_of(Bags(X, apart, ones), choice), atol=1e-6)
+    once = embeddings_of(Bags(X, members, sp.csr_array(np.ones((2, 1), np.float32))), choice)
+    assert np.abs(found - once).max() > 0.01
 
 
 def test_a_count_beyond_the_size_of_the_group_is_cut():
     members = sp.csr_array(np.ones((1, 2), np.float32))
-    counts = sp.csr_array(np.full((1, 1), 1e6, np.float32))
-    _, labels = listed_apart(Bags(np.eye(2, dtype=np.float32), members, counts))
-    assert labels.shape == (2, 1)
+    counts = sp.csr_array(np.array([[1e6, 1.0]], np.float32))
+    bags = Bags(np.eye(2, dtype=np.float32), members, counts)
+    assert possible_counts(bags).toarray().tolist() == [[2, 1]]
 
 
 @pytest.mark.parametrize(("choice", "n_steps"), [("eagle", 20), ("eagle-0", 0)])
