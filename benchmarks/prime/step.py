@@ -2,6 +2,8 @@
 
     python -m benchmarks.prime.step --data FOLDER --contestants prime prime-lite --out RESULTS
 
+    python -m benchmarks.prime.step --save-encoder FOLDER
+
 Takes a folder that ``benchmarks.prime --prepare`` wrote. The encoder has MiniLM-L6's sizes and
 random weights: this is about speed. Batches are drawn once and lie on the device, so that what is
 timed is the device's and the launching host's work alone; `benchmarks.prime` times whole epochs.
@@ -21,12 +23,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.machine import describe
+from benchmarks.machine import signature
 from benchmarks.prime.contestants import contestant
 from benchmarks.prime.measure import flops_of, matrix_rate, sizes_of
 from benchmarks.prime.problem import Problem
 from benchmarks.report import show
 from multitudes.deep.devices import choose_device, computing_in, tensor_core_products
+from multitudes.deep.ops.switch import kernels
 from multitudes.deep.training import TrainingConfig
 from multitudes.deep.training.optimizer import make_optimizer
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
@@ -43,6 +46,7 @@ def random_minilm(
 ) -> Backbone:
     """An encoder of MiniLM-L6's sizes with random weights, and a tokenizer of no words."""
     from tokenizers import Tokenizer, models
+    from tokenizers.processors import TemplateProcessing
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     torch.manual_seed(0)
@@ -61,9 +65,11 @@ def random_minilm(
     }
     ids = {"[PAD]": 0, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102}
     wrap: Any = PreTrainedTokenizerFast
-    tokenizer = wrap(
-        tokenizer_object=Tokenizer(models.WordLevel(ids, unk_token="[UNK]")), **special
+    backend = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
+    backend.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 101), ("[SEP]", 102)]
     )
+    tokenizer = wrap(tokenizer_object=backend, **special)
     config = BackboneConfig(
         max_length=max_length, label_max_length=32, pooling="mean", compile=compiled
     )
@@ -211,13 +217,21 @@ def wait() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", required=True, help="a prepared folder")
+    parser.add_argument("--data", default=".", help="a prepared folder")
     parser.add_argument("--contestants", nargs="+", default=["prime", "prime-lite"])
     parser.add_argument("--batch-size", type=int, default=3200)
     parser.add_argument("--first", type=int, help="only this many instances")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--without", nargs="*", default=[], help="kernels to turn off, in turn")
     parser.add_argument("--out", default="tmp/prime")
+    parser.add_argument("--name", default="prime-step", help="of the file of results")
+    parser.add_argument("--save-encoder", help="write the random encoder into this folder, and end")
     given = parser.parse_args()
+    if given.save_encoder:
+        folder = Path(given.save_encoder)
+        folder.mkdir(parents=True)
+        random_minilm().write_folder(folder)
+        return
     problem = Problem.load(Path(given.data))
     problem = problem.first(given.first) if given.first else problem
     rate = matrix_rate()
@@ -225,7 +239,10 @@ def main() -> None:
     with tensor_core_products(True):
         for name in given.contestants:
             steps = Steps(problem, name, batch_size=given.batch_size, compiled=given.compile)
-            runs[name] = measured(steps, rate)
+            for setting in ("on", *(f"-{operation}" for operation in given.without)):
+                with kernels(setting):
+                    runs[f"{name}, kernels {setting}"] = run = measured(steps, rate)
+                print(f"{name}, kernels {setting}: {json.dumps(run)}", flush=True)
     columns = list(next(iter(runs.values())))
     rows = [[name, *(f"{run[c]:g}" for c in columns)] for name, run in runs.items()]
     show("a training step", ["", *columns], rows)
@@ -233,13 +250,17 @@ def main() -> None:
         "benchmark": "prime.step",
         "data": problem.name,
         "matrix_rate_tflops": None if rate is None else round(rate / 1e12),
-        "settings": {"batch_size": given.batch_size, "compile": given.compile},
+        "settings": {
+            "batch_size": given.batch_size,
+            "compile": given.compile,
+        },
+        "card": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "runs": runs,
-        "machine": describe(),
+        **signature(),
     }
     out = Path(given.out)
     out.mkdir(parents=True, exist_ok=True)
-    (out / "prime-step.json").write_text(json.dumps(record, indent=1) + "\n")
+    (out / f"{given.name}.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 def measured(steps: Steps, rate: float | None) -> dict[str, float]:

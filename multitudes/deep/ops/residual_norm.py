@@ -16,7 +16,7 @@ from torch import Tensor
 from multitudes.deep.ops.short_attention import kept
 from multitudes.deep.ops.switch import jit, runs_kernel, tl, triton
 
-CELLS = 2048  # of a tile of the forward pass, in the registers of four warps
+CELLS = 4096  # of a tile of the forward pass, in the registers of four warps
 # A wider row takes several warps, which must wait for each other to sum over it; one warp alone
 # need not.
 WARP_WIDTH = 512

@@ -20,7 +20,8 @@ from multitudes.deep.texts.tokens import pack
 from multitudes.encoder.backbone import packed_layers
 from tests.encoder.backbone.small_encoders import NO_DROPOUT, SIZE, small_encoder, texts_of
 
-packed, weight, found, calls = pack(texts_of([4, 1, 17]), round_up_to=8), torch.randn(22, SIZE), [], []
+packed, weight = pack(texts_of([4, 1, 17]), round_up_to=8), torch.randn(22, SIZE)
+found, calls = [], []
 plain = packed_layers.written_out_layers
 counted = lambda *given: calls.append(1) or plain(*given)
 with patch.object(packed_layers, "written_out_layers", counted):
