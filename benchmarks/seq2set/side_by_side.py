@@ -1,11 +1,12 @@
 """Trainings of one model side by side on one GPU, with batch sizes and learning rates of their own.
 
-    python -m benchmarks.seq2set.side_by_side --out RESULTS EURLEX:25:64:1e-3:0 \\
-        EURLEX:25:256:3e-3:0:training.warmup_steps=60
+    python -m benchmarks.seq2set.side_by_side --out RESULTS EURLEX:25:64:1e-3:0
+    python -m benchmarks.seq2set.side_by_side EURLEX:25:256:3e-3:0:training.warmup_steps=60
 
 A job is a folder that ``benchmarks.seq2set --prepare`` wrote, epochs, batch size, learning rate and
-seed, and maybe further settings. Each is a process of `benchmarks.seq2set`; its speed means nothing,
-because they share the card. What has ended is stored at once, and none goes on after ``--seconds``.
+seed, and maybe further settings. Each is a process of `benchmarks.seq2set`; its speed means
+nothing, because they share the card. What has ended is stored at once, and none goes on after
+``--seconds``.
 """
 
 from __future__ import annotations
