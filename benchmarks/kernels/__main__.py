@@ -39,7 +39,8 @@ class Variant(NamedTuple):
 
 
 EAGER = ("network.compile=off",)
-SEQ2SET_OPS = tuple(name for name in OPERATIONS if name != "short_attention")
+PRIME_OPS = ("gelu", "residual_norm", "short_attention")
+SEQ2SET_OPS = tuple(name for name in OPERATIONS if name not in PRIME_OPS)
 
 
 def without(*ops: str) -> str:
@@ -63,6 +64,7 @@ SEQ2SET = [
 
 PRIME = [
     Variant("all kernels"),
+    *(Variant(f"without {op}", without(op)) for op in PRIME_OPS[:-1]),
     Variant("off", "off"),
     Variant("flash attention", "off", ("flash",)),
     Variant("padded transformers module", "off", (), ("backbone.attention=padded",)),

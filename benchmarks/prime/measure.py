@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from unittest.mock import patch
 
-import numpy as np
 import torch
 
 from benchmarks.prime.problem import Problem
+from multitudes.encoder import fitting
+from multitudes.encoder.network import PrimeNetwork
 from multitudes.encoder.prime import Prime
 from multitudes.metrics import evaluate, inverse_propensity
 
@@ -23,12 +25,14 @@ def train_and_measure(
     """Fit on the training split, look at the test split once."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
+    counted = CountedBatches()
     start = time.perf_counter()
-    model.fit(problem.train, problem.Y, label_texts=problem.labels, validation=validation)
+    with patch.object(fitting, "put_on_device", counted.put_on_device):
+        model.fit(problem.train, problem.Y, label_texts=problem.labels, validation=validation)
     seconds = time.perf_counter() - start
     return {
         "seconds": round(seconds, 1),
-        **speed(model, problem, matrix_rate),
+        **speed(model, counted, matrix_rate),
         **metrics(model, problem),
         "curve": [{"epoch": e.epoch + 1, **e.terms, **e.metrics} for e in model.history_.epochs],
     }
@@ -46,7 +50,7 @@ def metrics(model: Prime, problem: Problem) -> dict[str, float]:
     return values | {f"P@{k} unfiltered": round(100 * plain[f"P@{k}"], 2) for k in KS}
 
 
-def speed(model: Prime, problem: Problem, matrix_rate: float | None) -> dict[str, float]:
+def speed(model: Prime, counted: CountedBatches, matrix_rate: float | None) -> dict[str, float]:
     """Steps and instances a second of the training loop; the first epoch warms up."""
     epochs = model.history_.epochs
     steady = epochs[1:] or epochs
@@ -61,31 +65,56 @@ def speed(model: Prime, problem: Problem, matrix_rate: float | None) -> dict[str
     if torch.cuda.is_available():
         found["peak_gb"] = round(torch.cuda.max_memory_allocated() / 2**30, 1)
     if matrix_rate is not None:
-        flops = flops_of_step(model, problem) * n_steps / seconds
+        flops = counted.flops(model.network_) * n_steps / seconds
         found["tflops"] = round(flops / 1e12)
         found["mfu"] = round(flops / matrix_rate, 3)
     return found
 
 
-def flops_of_step(model: Prime, problem: Problem) -> float:
+class CountedBatches:
+    """Counts the operations of the batches that a training draws, each batch by its own texts.
+
+    Labels of a batch are distinct and fewer than instances times positives, so that the sizes of
+    the settings would count too much.
+    """
+
+    def __init__(self) -> None:
+        self.n_batches, self.total = 0, [0.0, 0.0, 0.0]
+        self._plain = fitting.put_on_device
+
+    def put_on_device(self, batch: Any, instances: Any, labels: Any, **given: Any) -> Any:
+        """As `multitudes.encoder.network.put_on_device` does it."""
+        lengths = instances.lengths[batch.instances], labels.lengths[batch.labels]
+        self.total = [a + b for a, b in zip(self.total, sizes_of(*lengths), strict=True)]
+        self.n_batches += 1
+        return self._plain(batch, instances, labels, **given)
+
+    def flops(self, network: PrimeNetwork) -> float:
+        """Operations of a mean batch."""
+        return flops_of(network, [part / max(self.n_batches, 1) for part in self.total])
+
+
+def sizes_of(instances: Any, labels: Any) -> list[float]:
+    """Tokens, pairs of tokens in a text, and similarities of a batch, from lengths of its texts."""
+    tokens = float(instances.sum() + labels.sum())
+    pairs = float((instances.astype(float) ** 2).sum() + (labels.astype(float) ** 2).sum())
+    return [tokens, pairs, float(len(instances)) * len(labels)]
+
+
+def flops_of(network: PrimeNetwork, sizes: list[float]) -> float:
     """Floating-point operations of a step's matrix products, those of real tokens alone.
 
     Forward and backward pass: six per weight and token; attention and similarities beside it.
     """
-    encoder = model.network_.backbone.model
+    encoder = network.backbone.model
     weights = sum(
-        p.numel() for name, p in encoder.named_parameters() if p.ndim == 2 and "embed" not in name
+        p.numel()
+        for name, p in encoder.named_parameters()
+        if p.ndim == 2 and "embed" not in name and "pooler" not in name
     )
-    config, batch = model.network_.backbone.config, model.sampler.batch_size
-    n_labels = batch * model.sampler.positives
-    lengths = (
-        np.minimum(problem.train.lengths, config.max_length).astype(float),
-        np.minimum(problem.labels.lengths, config.label_max_length).astype(float),
-    )
-    tokens = batch * lengths[0].mean() + n_labels * lengths[1].mean()
-    pairs = batch * (lengths[0] ** 2).mean() + n_labels * (lengths[1] ** 2).mean()
-    layers, dim = encoder.config.num_hidden_layers, model.network_.backbone.dim
-    return float(6 * weights * tokens + 12 * layers * dim * pairs + 12 * batch * n_labels * dim)
+    layers, dim = encoder.config.num_hidden_layers, network.backbone.dim
+    tokens, pairs, similarities = sizes
+    return 6 * weights * tokens + 12 * layers * dim * pairs + 12 * dim * similarities
 
 
 def matrix_rate() -> float | None:

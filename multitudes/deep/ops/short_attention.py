@@ -388,6 +388,24 @@ def short_attention(
     return out
 
 
+def attention_forward(qkv: Tensor, packed: PackedTokens, *, seed: Tensor, dropout: float) -> Tensor:
+    """What `short_attention` does, for those who write out their gradient themselves."""
+    out = torch.empty_like(qkv[:, 0])
+    tensors = [qkv, out, packed.offsets, packed.by_length, seed]
+    _launch(_forward_kernel, tensors, [_biases(None, qkv)], packed.tile_counts, dropout, 0)
+    return out
+
+
+def attention_backward(
+    qkv: Tensor, grad_out: Tensor, packed: PackedTokens, *, seed: Tensor, dropout: float
+) -> Tensor:
+    """The gradient of `qkv`, (n_tokens, 3, n_heads, head_size), given that of the output."""
+    grad_qkv, none = torch.empty_like(qkv), _biases(None, qkv)
+    tensors = [qkv, grad_out, grad_qkv, packed.offsets, packed.by_length, seed]
+    _launch(_backward_kernel, tensors, [none, none], packed.tile_counts, dropout, 0)
+    return grad_qkv
+
+
 def _biases(bias: Tensor | None, qkv: Tensor) -> Tensor:
     """The biases as a kernel takes them; none are of length 0."""
     if bias is None:

@@ -32,9 +32,11 @@ VARIABLE = "MULTITUDES_KERNELS"
 OPERATIONS = (
     "additive_attention",
     "depthwise_conv",
+    "gelu",
     "gru_cell",
     "label_choice",
     "matching",
+    "residual_norm",
     "short_attention",
     "transport",
 )

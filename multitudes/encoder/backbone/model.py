@@ -25,6 +25,7 @@ from multitudes.encoder.backbone.architectures import ARCHITECTURES
 from multitudes.encoder.backbone.folders import Wishes, read_encoder, write_encoder
 from multitudes.encoder.backbone.lora import has_adapters, merge_adapters, merged_copy
 from multitudes.encoder.backbone.packed_layers import packed_forward, supports_packed
+from multitudes.encoder.backbone.token_means import token_means
 from multitudes.errors import ConfigError, StoreError
 from multitudes.features.text_buffer import as_texts
 from multitudes.progress import tell, track
@@ -397,14 +398,5 @@ def pooled(states: torch.Tensor, tokens: PackedTokens, how: str) -> torch.Tensor
     elif how == "lasttoken":
         vectors = states[tokens.offsets[1:].long() - 1].float()
     else:
-        vectors = means_of_tokens(states, tokens)
+        vectors = token_means(states, tokens.texts, tokens.offsets)  # (n_texts, d)
     return F.normalize(vectors, dim=1)
-
-
-def means_of_tokens(states: torch.Tensor, tokens: PackedTokens) -> torch.Tensor:
-    """Float32 means (n_texts, d) of each text's token states (n_tokens, d)."""
-    n_texts = len(tokens)
-    # Filling adds up in a row of its own, the last, which is dropped.
-    sums = states.new_zeros((n_texts + 1, states.shape[1]), dtype=torch.float32)
-    sums = sums.index_add(0, tokens.texts, states.float())[:n_texts]  # (n_texts, d)
-    return sums / tokens.offsets.diff().unsqueeze(1)

@@ -14,7 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from multitudes.deep.ops.short_attention import text_attention
+from multitudes.deep.ops.residual_norm import Dropping
+from multitudes.deep.ops.short_attention import takes_kernel, text_attention
+from multitudes.deep.ops.switch import runs_kernel
 from multitudes.deep.texts.tokens import PackedTokens
 from multitudes.encoder.backbone.architectures import Architecture, architecture_of
 from multitudes.encoder.backbone.behind_attention import (
@@ -24,6 +26,11 @@ from multitudes.encoder.backbone.behind_attention import (
     compiled_behind_attention,
 )
 from multitudes.encoder.backbone.lora import weight_with_adapters
+from multitudes.encoder.backbone.written_out import (
+    LayerSettings,
+    layer_parameters,
+    written_out_layers,
+)
 
 
 class LayerWeights(NamedTuple):
@@ -79,6 +86,8 @@ def packed_forward(
             states = states.to(kind)
         sums = states.dtype
         layers = model.get_submodule(parts.layers)
+        if _writes_out(model, parts, states, packed, shape) and not checkpointing:
+            return _written_out(states, layers, parts, packed, shape)
         seeds = torch.randint(2**31, (len(layers), 1), device=device)  # of attention's dropout
         around = _Surrounded(model, parts, packed)
 
@@ -94,6 +103,43 @@ def packed_forward(
         if parts.final_norm:
             states = _normalized(states, model.get_submodule(parts.final_norm))
     return states
+
+
+def _writes_out(
+    model: Any, parts: Architecture, states: Tensor, packed: PackedTokens, shape: Shape
+) -> bool:
+    """Whether layers run with their gradient written out: in training, by kernels alone."""
+    usual = not (parts.pre_norm or parts.gated or parts.relative_bias or parts.rotary)
+    size = states.shape[1] // shape.n_heads
+    heads = states.new_empty((0, 3, shape.n_heads, size))
+    return (
+        model.training
+        and torch.is_grad_enabled()
+        and usual
+        and not shape.compiled
+        and len(parts.qkv) == 3
+        and runs_kernel("residual_norm", states.device)
+        and takes_kernel(heads, packed.max_length)
+    )
+
+
+def _written_out(
+    states: Tensor, layers: Any, parts: Architecture, packed: PackedTokens, shape: Shape
+) -> Tensor:
+    """All layers by `written_out_layers`."""
+    seeds = torch.randint(2**31, (len(layers), 3, 1), device=states.device)
+    shares = (shape.attention_dropout, shape.tail.out_dropout, shape.tail.feed_dropout)
+    settings = [
+        LayerSettings(
+            packed,
+            shape.n_heads,
+            shape.tail.epsilon,
+            *(Dropping(seed, share) for seed, share in zip(own, shares, strict=True)),
+        )
+        for own in seeds
+    ]
+    parameters = [layer_parameters(layer, parts) for layer in layers]
+    return written_out_layers(states, parameters, settings)
 
 
 def _compute_type(model: Any, parts: Architecture, device: torch.device) -> torch.dtype:

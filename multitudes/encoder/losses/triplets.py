@@ -77,7 +77,9 @@ def mine_triplets(
         Negatives of a row, if it has that many.
     """
     with torch.no_grad():
-        unknown = similarity.masked_fill(known, FAR)  # (r, c)
+        # A GPU searches digit by digit; eleven bits tell the hardest, and the loss reads them all.
+        kind = torch.float16 if similarity.is_cuda else similarity.dtype
+        unknown = similarity.to(kind).masked_fill(known, FAR)  # (r, c)
         hardest = unknown.topk(min(n_negatives, similarity.shape[1]), dim=1, sorted=False)
     # One gather for both kinds: its backward pass writes one (r, c) matrix instead of two.
     columns = torch.cat([positives.clamp(min=0), hardest.indices], dim=1)  # (r, p + k)

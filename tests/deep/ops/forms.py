@@ -7,7 +7,7 @@ that small problems take several.
 import numpy as np
 import torch
 
-from multitudes.deep.ops import additive_attention, label_choice
+from multitudes.deep.ops import additive_attention, gelu, label_choice, residual_norm
 from multitudes.deep.ops.additive_attention import Attended, Attention
 from multitudes.deep.ops.depthwise_conv import depthwise_conv
 from multitudes.deep.ops.gru_cell import CellInputs, Dropped, cell_backward, cell_forward
@@ -24,6 +24,8 @@ def check(operation, device):
     if device == "cpu":
         additive_attention.KEY_LANES = additive_attention.VALUE_LANES = 4
         label_choice.AT_ONCE = 16
+        residual_norm.CELLS, residual_norm.PROGRAMS = 256, 2
+        gelu.CELLS, gelu.ROWS, gelu.COLUMNS, gelu.PROGRAMS = 128, 4, 16, 4
     FORMS[operation](device)
 
 
@@ -223,6 +225,40 @@ def attention_within_texts(device):
         compare(lambda compute=compute: compute(None, 4), near)
 
 
+def activation(device):
+    for n, c, kind in [(21, 40, torch.float32), (1, 7, torch.float32), (9, 33, torch.float16)]:
+        before, upon = (torch.randn(n, c).to(device, kind) for _ in range(2))
+
+        def compute(before=before, upon=upon):
+            grad, sums = upon.clone(), torch.empty(before.shape[1], device=device)
+            gelu.gelu_backward(grad, before, sums=sums)
+            return gelu.gelu_forward(before), grad, sums
+
+        compare(compute, 1e-5 if kind == torch.float32 else 1e-2)
+
+
+def norm(device):
+    for n, dim, kind, share in [
+        (37, 40, torch.float32, 0.0),
+        (1, 33, torch.float32, 0.3),
+        (30, 64, torch.float32, 0.1),
+        (6, 64, torch.float16, 0.3),
+    ]:
+        change, states, upon = (torch.randn(n, dim).to(device, kind) for _ in range(3))
+        vectors = (1 + torch.randn(3, dim)).to(device, kind)
+        dropping = residual_norm.Dropping(torch.tensor([3], device=device), share)
+
+        def compute(change=change, states=states, upon=upon, vectors=vectors, dropping=dropping):
+            made = residual_norm.norm_forward(
+                change, states, vectors, epsilon=1e-5, dropping=dropping
+            )
+            sums = torch.empty(vectors.shape, device=device)
+            grads = residual_norm.norm_backward(upon, made, vectors, dropping=dropping, sums=sums)
+            return *made, *grads, sums
+
+        compare(compute, 1e-4 if kind == torch.float32 else 3e-2)
+
+
 def transport(device):
     iterations = Iterations(beta=0.5, n_outer=20, n_inner=2)
     for n, n_rows, n_columns, d in [(4, 7, 3, 5), (2, 1, 1, 40), (3, 19, 17, 70), (0, 3, 2, 4)]:
@@ -248,9 +284,11 @@ def transport(device):
 FORMS = {
     "additive_attention": attention_of_steps,
     "depthwise_conv": convolution,
+    "gelu": activation,
     "gru_cell": gru_cell,
     "label_choice": choice,
     "matching": matching,
+    "residual_norm": norm,
     "short_attention": attention_within_texts,
     "transport": transport,
 }
