@@ -11,7 +11,8 @@ from multitudes.kernels.threads import ThreadTeam
 from multitudes.metrics import precision_at_k
 from multitudes.scikit_learn import BaseEstimator, TargetTags, check_feature_names
 from multitudes.types import Predictions, Sparse
-from multitudes.validation import Rows, checked_features, label_matrix, sound_rows
+from multitudes.validation import checked_features, label_matrix
+from multitudes.validation.few_rows import Rows, sound_rows
 
 __all__ = ["Estimator"]
 
@@ -132,7 +133,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             X, n_features=self.n_features_in_, name=name, model=type(self).__name__, team=team
         )
 
-    def known_rows(self, X: Any, *, team: ThreadTeam | None = None) -> Sparse | Rows:
+    def _known_rows(self, X: Any, *, team: ThreadTeam | None = None) -> Sparse | Rows:
         """Return what kernels read of features; a few rows that are sound take a short way.
 
         A model made of others hands them the rows that it has checked.

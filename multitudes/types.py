@@ -79,7 +79,7 @@ class Predictions:
         object.__setattr__(self, "scores", scores.astype(np.float32, copy=False))
 
     @classmethod
-    def of_kernel(cls, labels: LabelArray, scores: FloatArray, n_labels: int) -> Predictions:
+    def _of_kernel(cls, labels: LabelArray, scores: FloatArray, n_labels: int) -> Predictions:
         """Return predictions that a kernel has made, whose arrays need no checking."""
         found = object.__new__(cls)
         object.__setattr__(found, "labels", labels)

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import settings
 
 import multitudes.deep  # noqa: F401  before a test imports torch
+from multitudes import stopping
 
 # A shell's background job ignores Ctrl-C, and its children inherit that; tests of Ctrl-C need it.
 if (
@@ -53,6 +54,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         torch = pytest.importorskip("torch")
         if not torch.cuda.is_available():
             pytest.skip("no CUDA device")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """A command that ran in this process handles its signals: the next test wants Python's own."""
+    if stopping._installed:
+        stopping.let_go()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        stopping._installed = False
 
 
 @pytest.fixture(scope="session")

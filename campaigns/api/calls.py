@@ -54,6 +54,7 @@ EXCLUDED = {
     "multi_objective_loss": "tensors of a training step",
     "make_targets": "tensors of a training step",
     "prototype_regularizer": "tensors of a training step", "write_dataset": "campaigns.kills",
+    "write_pieces": "writes a folder: tests of pieces",
     "precision_by_frequency": "takes FrequencyBins of ours", "from_texts": "takes features of ours",
     "ambiguous": "takes a model of ours", "diagnose": "impute and Eagle.fit",
     "relabel": "takes objects of ours", "k_fold": "split", "checked_hard_negatives": "XRLinear.fit",

@@ -193,7 +193,7 @@ BY_NAME: dict[str, Kind] = {
                    lambda rng: [matrices.odd(rng, (N, F)), matrices.good(rng, (N, F))]),
     "word_ngrams": _left_out(_ngrams), "char_ngrams": _left_out(_ngrams),
     "ngrams": _left_out(_ngrams), "kernels": _left_out(_ngrams), "strides": _left_out(_ngrams),
-    "path": PATH, "checkpoint": _left_out(values.path), "label_counts": IDS,
+    "path": PATH, "folder": PATH, "checkpoint": _left_out(values.path), "label_counts": IDS,
     "n_bytes": GOOD_COUNT, "what": Kind(lambda rng: "all of it", values.word),
     "size": Kind(lambda rng: "1GB", values.word), "value": GOOD_COUNT,
     "shape": Kind(lambda rng: (N, L), None),

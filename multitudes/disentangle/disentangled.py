@@ -158,7 +158,7 @@ class Disentangled(Estimator):
         """
         self.check_fitted()
         with ThreadTeam(getattr(self.model, "n_jobs", 1)) as team:
-            X = self.known_rows(X, team=team)
+            X = self._known_rows(X, team=team)
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         merge = checked_merge(self.merge)
         alone = len(self.models_) == 1

@@ -63,7 +63,7 @@ class OmikujiForest(Parabel):
         self.check_fitted()
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
-        X = self.known_rows(X)
+        X = self._known_rows(X)
         wanted = None if labels is None else checked_label_ids(labels, self.n_labels_)
         indptr, indices = (
             X.indptr.astype(np.int64, copy=False),

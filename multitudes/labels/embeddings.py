@@ -14,7 +14,8 @@ from multitudes.kernels import ahead
 from multitudes.kernels.clustering.label_sums import sum_rows_by_label
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.types import FloatArray, IntArray, Sparse
-from multitudes.validation import checked_number, checked_truth, checked_vectors, csr_of
+from multitudes.validation import checked_number, checked_truth, checked_vectors
+from multitudes.validation.sparse import csr_of
 
 BLOCK = 1 << 20
 """Values of X that one task adds up, about: the same blocks for any number of threads."""

@@ -27,8 +27,8 @@ from multitudes.validation import (
     checked_features,
     checked_labels,
     checked_vectors,
-    owned,
 )
+from multitudes.validation.sparse import owned
 
 
 class Parabel(Estimator):
@@ -146,7 +146,7 @@ class Parabel(Estimator):
         """Return the best labels of each instance; parameters as in `XRLinear.predict`."""
         self.check_fitted()
         top_k = min(checked_count(top_k, "top_k"), self.n_labels_)
-        X = self.known_rows(X)
+        X = self._known_rows(X)
         width = max(top_k, CANDIDATES)
         found = [
             tree.predict(X, top_k=width, beam_width=beam_width, labels=labels)

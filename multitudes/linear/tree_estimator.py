@@ -213,7 +213,7 @@ class TreeEstimator(Estimator):
         top_k = checked_count(top_k, "top_k")
         width = checked_count(self.beam_width if beam_width is None else beam_width, "beam_width")
         with memory.limited(self.memory_limit), ThreadTeam(self.n_jobs) as team:
-            X = self.known_rows(X, team=team)
+            X = self._known_rows(X, team=team)
             index, allowed = self._index, None
             if labels is not None:
                 allowed = index.allow(labels)
@@ -227,7 +227,7 @@ class TreeEstimator(Estimator):
                 allowed=allowed,
                 merge=checked_merge(merge),
             )
-        return Predictions.of_kernel(found, scores, self.n_labels_).above(threshold)
+        return Predictions._of_kernel(found, scores, self.n_labels_).above(threshold)
 
     def score_pairs(self, X: Any, pairs: Sparse) -> sp.csr_array[Any]:
         """Return the logarithms of the scores of given pairs, found by `predict` or not.

@@ -11,7 +11,7 @@ from multitudes.labels import LabelTree, build_tree, pifa
 from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.tree_estimator import TreeEstimator
 from multitudes.types import Sparse
-from multitudes.validation import owned
+from multitudes.validation.sparse import owned
 
 
 class XRLinear(TreeEstimator):

@@ -6,7 +6,6 @@ indices that nobody else can change during a call.
 
 from __future__ import annotations
 
-from multitudes.validation.few_rows import Rows, sound_rows
 from multitudes.validation.matrices import (
     checked_features,
     checked_hard_negatives,
@@ -27,10 +26,8 @@ from multitudes.validation.numbers import (
     checked_weights,
 )
 from multitudes.validation.predictions import checked_predictions
-from multitudes.validation.sparse import csr_of, owned
 
 __all__ = [
-    "Rows",
     "checked_count",
     "checked_features",
     "checked_hard_negatives",
@@ -46,8 +43,5 @@ __all__ = [
     "checked_truth",
     "checked_vectors",
     "checked_weights",
-    "csr_of",
     "label_matrix",
-    "owned",
-    "sound_rows",
 ]

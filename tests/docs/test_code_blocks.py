@@ -44,6 +44,7 @@ SKIPPED = {
     "encoders": 1,
     "howto/scale-out": 1,
     "prime": 1,
+    "scale": 2,
     "server": 1,
     "training": 2,
     "trees": 1,

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multitudes.validation import checked_features, sound_rows
+from multitudes.validation import checked_features
+from multitudes.validation.few_rows import sound_rows
 
 
 def some_rows(n=3, n_features=12, seed=0):

@@ -15,7 +15,7 @@ from multitudes.data.pieces.layout import ARRAYS, MANIFEST, Layout, array_path
 from multitudes.errors import StoreError
 from multitudes.files.arrays import mapped
 from multitudes.types import Sparse
-from multitudes.validation import csr_of, owned
+from multitudes.validation.sparse import csr_of, owned
 
 
 @dataclass(frozen=True, eq=False)
