@@ -1,7 +1,7 @@
 """Studies of OTSeq2Set: Table 3, schemes, the weight of transport, batch sizes, word vectors.
 
-Data sets are folders that ``python -m benchmarks.seq2set --prepare`` wrote, with word vectors, or as
-they are. Nine tenths of the training split are learned from, the last tenth chooses the epoch, and
+Data sets are folders that ``python -m benchmarks.seq2set --prepare`` wrote, with word vectors, or
+as they are. Nine tenths of the training split are learned from, the last tenth chooses the epoch, and
 the test split is looked at once. Trainings share a card, so that their seconds mean nothing.
 """
 
@@ -56,7 +56,7 @@ def problem_of(source: Path, max_length: int) -> Any:
 
 
 def row(preset: str, *changes: str, **settings: Any) -> dict[str, Any]:
-    """A preset and changes to it, spelled as on the command line; `settings` are of the training."""
+    """A preset and changes to it, as the command line spells them; `settings` are of training."""
     return {"preset": preset, "changes": list(changes), **settings}
 
 

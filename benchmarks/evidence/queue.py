@@ -78,7 +78,7 @@ def work(out: Path) -> None:
         if not (out / job.file_name).exists() and claimed(out / CLAIMS / job.file_name):
             try:
                 do(job, Path(source), out)
-            except Exception:  # the other rows are worth having
+            except Exception:  # noqa: BLE001  the other rows are worth having
                 print(f"{job}:\n{traceback.format_exc()}", flush=True)
 
 
