@@ -50,7 +50,7 @@ def parse() -> argparse.Namespace:
     run.add_argument("--out", default="tmp/evidence", help="folder for results")
     run.add_argument("--workers", type=int, default=1, help="processes side by side")
     run.add_argument("--seconds", type=float, default=1e9, help="when to stop")
-    run.add_argument("--rows", default="", help="only rows in whose names this occurs")
+    run.add_argument("--rows", nargs="+", default=[], help="by default all")
     run.add_argument("--seeds", type=int, help="how many; by default the study's")
     run.add_argument(
         "--seeds-first", action="store_true", help="one seed of all studies before the next seed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,9 @@ class Job:
         return f"{self.study.name}, {self.data}, {self.row}, seed {self.seed}"
 
 
-def jobs_of(study: Study, data: str, *, rows: str = "", seeds: int | None = None) -> list[Job]:
+def jobs_of(
+    study: Study, data: str, *, rows: Collection[str] = (), seeds: int | None = None
+) -> list[Job]:
     """All jobs, every row with the first seed before any with the second.
 
     Parameters
@@ -80,11 +82,11 @@ def jobs_of(study: Study, data: str, *, rows: str = "", seeds: int | None = None
     study : Study
     data : str
         Name of the data set.
-    rows : str
-        Take only rows in whose names this occurs.
+    rows : names, optional
+        By default all rows.
     seeds : int, optional
         How many; by default the study's.
     """
-    chosen = [row for row in study.rows if rows in row]
+    chosen = [row for row in study.rows if not rows or row in rows]
     n_seeds = study.seeds if seeds is None else seeds
     return [Job(study, data, row, seed) for seed in range(n_seeds) for row in chosen]
