@@ -18,7 +18,7 @@ def main() -> None:
         rows = [[s.name, s.question, str(len(s.rows)), str(s.seeds)] for s in STUDIES.values()]
         show("studies", ["", "question", "rows", "seeds"], rows)
     elif given.verb == "work":
-        work(Path(given.out))
+        work(Path(given.out), card_share=given.card_share)
     elif given.verb == "gather":
         for path in gather(Path(given.folder), Path(given.data), STUDIES.values()):
             print(path)
@@ -34,7 +34,12 @@ def main() -> None:
         if given.seeds_first:
             jobs.sort(key=lambda job: job.seed)
         run_side_by_side(
-            jobs, sources, Path(given.out), workers=given.workers, seconds=given.seconds
+            jobs,
+            sources,
+            Path(given.out),
+            workers=given.workers,
+            seconds=given.seconds,
+            card_share=given.card_share,
         )
 
 
@@ -57,6 +62,10 @@ def parse() -> argparse.Namespace:
     )
     worker = verbs.add_parser("work", help="a worker of `run`")
     worker.add_argument("out")
+    for parser_of_both in (run, worker):
+        parser_of_both.add_argument(
+            "--card-share", type=float, help="part of a GPU's memory that a worker may take"
+        )
     gathering = verbs.add_parser("gather", help="make records of what was run")
     gathering.add_argument("folder")
     gathering.add_argument("--data", default="../shared/data", help="where the data sets are")

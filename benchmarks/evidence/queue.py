@@ -21,7 +21,13 @@ CLAIMS, JOBS = "claims", "jobs.json"
 
 
 def run_side_by_side(
-    jobs: Sequence[Job], sources: dict[str, Path], out: Path, *, workers: int, seconds: float
+    jobs: Sequence[Job],
+    sources: dict[str, Path],
+    out: Path,
+    *,
+    workers: int,
+    seconds: float,
+    card_share: float | None = None,
 ) -> None:
     """Do what is not done yet; workers that are busy when the time is up are ended.
 
@@ -37,6 +43,8 @@ def run_side_by_side(
         Processes.
     seconds : float
         For all of it.
+    card_share : float, optional
+        Part of a GPU's memory that each worker may take.
     """
     claims = out / CLAIMS
     claims.mkdir(parents=True, exist_ok=True)
@@ -45,6 +53,7 @@ def run_side_by_side(
     listed = [[job.study.name, job.data, job.row, job.seed, str(sources[job.data])] for job in jobs]
     (out / JOBS).write_text(json.dumps(listed))
     command = [sys.executable, "-m", "benchmarks.evidence", "work", str(out)]
+    command += [] if card_share is None else ["--card-share", str(card_share)]
     running = []
     for number in range(workers):
         log = (out / f"worker-{number}.log").open("ab")
@@ -71,8 +80,12 @@ def told(job: Job, out: Path) -> bool:
     return True
 
 
-def work(out: Path) -> None:
+def work(out: Path, *, card_share: float | None = None) -> None:
     """Take jobs of a folder until none is left."""
+    if card_share is not None:
+        import torch
+
+        torch.cuda.set_per_process_memory_fraction(card_share)
     jobs = json.loads((out / JOBS).read_text())
     for study, data, row, seed, source in jobs:
         job = Job(STUDIES[study], data, row, seed)
