@@ -96,7 +96,7 @@ def row(preset: str, **changes: Any) -> dict[str, Any]:
 
 
 COMMON = {"backbone": "minilm", "learning_rate": 3e-4}
-LINKS = {"lf-msdocs-links": {"max_length": 32, "epochs": 10}}
+LINKS = {"lf-msdocs-links": {"max_length": 32, "epochs": 5}}
 DEBIAN = {"debian-deps": {"max_length": 64, "epochs": 12}}
 DATA = {
     **DEBIAN,
