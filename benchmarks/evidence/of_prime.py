@@ -74,9 +74,25 @@ def model_of(settings: Mapping[str, Any], seed: int) -> Any:
     return model
 
 
+SHIPPED: dict[str, dict[str, Any]] = {
+    "prime": {
+        "loss__margin": "dynamic",
+        "loss__detach_weights": True,
+        "prototypes__sources": ("text", "centroid", "free"),
+        "prototypes__source_dropout": 0.5,
+        "prototypes__centroids": "momentum",
+        "sampler__positive_weights": "uniform",
+    },
+    "ngame": {"sampler__positive_weights": "inverse-propensity"},
+}
+"""Settings that a preset has already: a row that names them is the preset, and is not run again."""
+
+
 def row(preset: str, **changes: Any) -> dict[str, Any]:
     """A preset with some settings changed; `changes` are parameters of `Prime`."""
-    return {"preset": preset, "changes": changes} if changes else {"preset": preset}
+    own = SHIPPED.get(preset, {})
+    changed = {k: v for k, v in changes.items() if k not in own or own[k] != v}
+    return {"preset": preset, "changes": changed} if changed else {"preset": preset}
 
 
 COMMON = {"backbone": "minilm", "learning_rate": 3e-4}

@@ -1,8 +1,8 @@
 """Studies of OTSeq2Set: Table 3, schemes, the weight of transport, batch sizes, word vectors.
 
-Data sets are folders that ``python -m benchmarks.seq2set --prepare`` wrote, with word vectors, or as
-they are. Nine tenths of the training split are learned from, the last tenth chooses the epoch, and
-the test split is looked at once. Trainings share a card, so that their seconds mean nothing.
+Data sets are folders that ``python -m benchmarks.seq2set --prepare`` wrote, with word vectors, or
+as they are. Nine tenths of the training split are learned from, the last tenth chooses the epoch,
+and the test split is looked at once. Trainings share a card, so that their seconds mean nothing.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def problem_of(source: Path, max_length: int) -> Any:
 
 
 def row(preset: str, *changes: str, **settings: Any) -> dict[str, Any]:
-    """A preset and changes to it, spelled as on the command line; `settings` are of the training."""
+    """A preset and changes to it, as the command line spells them; `settings` are of training."""
     return {"preset": preset, "changes": list(changes), **settings}
 
 
@@ -80,16 +80,31 @@ TABLE_3 = Study(
     COMMON,
 )
 
+
+def with_schemes(*names: str) -> dict[str, dict[str, Any]]:
+    """Set models with labels matched to all steps, or to the first n."""
+    return {
+        f"{name}, {scheme}": row(name, f"loss.scheme={scheme}")
+        for name in names
+        for scheme in ("first-n", "all")
+    }
+
+
 SCHEMES = Study(
     "seq2set-schemes",
     "Which steps should labels be matched with, all or the first n (Table 5)?",
-    {
-        f"{name}, {scheme}": row(name, f"loss.scheme={scheme}")
-        for name in SETS[::-1]
-        for scheme in ("first-n", "all")
-    },
+    with_schemes("otseq2set", "bm"),
     run,
     DATA | LARGE_DATA,
+    COMMON,
+)
+
+PARTS = Study(
+    "seq2set-parts",
+    "Do transport and convolution help with both schemes, where texts have few of many labels?",
+    with_schemes("bm+ot", "bm+lc"),
+    run,
+    LARGE_DATA,
     COMMON,
 )
 
@@ -131,4 +146,4 @@ WORD_VECTORS = Study(
     COMMON,
 )
 
-ALL = (TABLE_3, SCHEMES, WEIGHTS, BATCHES, WORD_VECTORS)
+ALL = (TABLE_3, SCHEMES, PARTS, WEIGHTS, BATCHES, WORD_VECTORS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -78,8 +79,9 @@ def work(out: Path) -> None:
         if not (out / job.file_name).exists() and claimed(out / CLAIMS / job.file_name):
             try:
                 do(job, Path(source), out)
-            except Exception:  # the other rows are worth having
+            except Exception:  # noqa: BLE001  the other rows are worth having
                 print(f"{job}:\n{traceback.format_exc()}", flush=True)
+                release()
 
 
 def claimed(path: Path) -> bool:
@@ -108,6 +110,15 @@ def do(job: Job, source: Path, out: Path) -> None:
     partial = path.with_suffix(f".{os.getpid()}")
     partial.write_text(json.dumps(found, indent=1) + "\n")
     partial.rename(path)
+    release()
+
+
+def release() -> None:
+    """Give back what this process holds of a card's memory: others need it."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def card() -> str | None:

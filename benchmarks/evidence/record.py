@@ -1,4 +1,4 @@
-"""The one kind of record: question, data, settings, a value per seed, intervals, machine, commit."""
+"""The one kind of record: question, data, settings, values of seeds, intervals, commit."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Job:
 
     @property
     def file_name(self) -> str:
-        """Where it is stored: rows of several studies that are the same have the same, and run once."""
+        """Where it is stored: the same for the same row of another study, so that it runs once."""
         what = json.dumps([self.study.run.__module__, self.settings], sort_keys=True)
         return f"{self.data}--{self.seed}--{hashlib.sha256(what.encode()).hexdigest()[:16]}.json"
 

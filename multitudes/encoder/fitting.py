@@ -253,6 +253,7 @@ def start_network(
             len(texts.labels),
             backbone.dim,
             momentum=settings.momentum,
+            unit_length=settings.unit_centroids,
             on_host=settings.on_host,
         )
         centroids.to(backbone.device).recompute(embeddings, texts.Y, world=world)

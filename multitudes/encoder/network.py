@@ -229,7 +229,7 @@ class PrimeNetwork(nn.Module):
         known = known_pairs(batch.known_rows, batch.known_columns, shape=(b, m))  # (b, m)
         targets = Targets(batch.positives, known, batch.label_positives)
         terms = multi_objective_loss(instances, texts, prototypes, targets, config=self.loss)
-        if tables.centroids is not None and self.prototypes.config.centroids == "momentum":
+        if tables.centroids is not None and self.prototypes.config.centroids != "exact":
             tables.centroids.update(
                 tables.centroid_rows, instances, batch.known_rows, batch.known_columns, world=world
             )
@@ -324,7 +324,11 @@ class PrimeNetwork(nn.Module):
         if "centroids.vectors" in arrays:
             n_labels, dim = arrays["centroids.vectors"].shape
             centroids = Centroids(
-                n_labels, dim, momentum=settings.momentum, on_host=settings.on_host
+                n_labels,
+                dim,
+                momentum=settings.momentum,
+                unit_length=settings.unit_centroids,
+                on_host=settings.on_host,
             )
         if "free_vectors.vectors" in arrays:
             n_vectors, dim = arrays["free_vectors.vectors"].shape

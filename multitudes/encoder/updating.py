@@ -207,9 +207,13 @@ def without_labels(network: PrimeNetwork, kept: npt.NDArray[np.bool_]) -> PrimeN
 
 
 def _centroids(old: Centroids, vectors: torch.Tensor, counts: npt.NDArray[Any]) -> Centroids:
-    new = Centroids(len(vectors), vectors.shape[1], momentum=old.momentum, on_host=old.on_host).to(
-        vectors.device
-    )
+    new = Centroids(
+        len(vectors),
+        vectors.shape[1],
+        momentum=old.momentum,
+        unit_length=old.unit_length,
+        on_host=old.on_host,
+    ).to(vectors.device)
     new.vectors.copy_(vectors)
     new.present.copy_(vectors.abs().sum(dim=1) > 0)
     new.counts.copy_(torch.from_numpy(counts))

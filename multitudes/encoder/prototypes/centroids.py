@@ -30,6 +30,8 @@ class Centroids(nn.Module):
         Length of the vectors, d.
     momentum : float
         Part of a centroid that one batch leaves as it was (alpha of Eq. 4).
+    unit_length : bool
+        Whether `update` brings centroids back to length 1, which Eq. 4 does not.
     on_host : bool
         Stay in the host's memory when the network moves to a device.
 
@@ -48,10 +50,16 @@ class Centroids(nn.Module):
     counts: Tensor
 
     def __init__(
-        self, n_labels: int, dim: int, *, momentum: float = 0.95, on_host: bool = False
+        self,
+        n_labels: int,
+        dim: int,
+        *,
+        momentum: float = 0.95,
+        unit_length: bool = False,
+        on_host: bool = False,
     ) -> None:
         super().__init__()
-        self.momentum, self.on_host = momentum, on_host
+        self.momentum, self.unit_length, self.on_host = momentum, unit_length, on_host
         self.register_buffer("vectors", torch.zeros(n_labels, dim))
         self.register_buffer("present", torch.zeros(n_labels, dtype=torch.bool))
         self.register_buffer("counts", torch.zeros(n_labels, dtype=torch.int64))
@@ -90,8 +98,9 @@ class Centroids(nn.Module):
 
         ``c <- momentum * c + (1 - momentum) * h``, where h is the mean embedding of the label's
         known instances in the batch (the equation says nothing about several). As in the equation
-        the result is not normalized: a mean of unit vectors is at most of length 1. A label
-        without a centroid starts from h; one without an instance in the batch stays.
+        the result is not normalized, unless `unit_length` says so: a mean of unit vectors is at
+        most of length 1. A label without a centroid starts from h; one without an instance in the
+        batch stays.
 
         Parameters
         ----------
@@ -109,6 +118,8 @@ class Centroids(nn.Module):
         mean, count = _means(picked, known_columns, len(labels))  # (m, d), (m, 1)
         old, had_one = self.vectors[labels], self.present[labels].unsqueeze(1)  # (m, d), (m, 1)
         moved = torch.where(had_one, torch.lerp(mean, old, self.momentum), mean)  # (m, d)
+        if self.unit_length:
+            moved = functional.normalize(moved, dim=1)  # (m, d)
         has_instance = count > 0  # (m, 1)
         new = torch.where(has_instance, moved, old)  # (m, d)
         new = world.gathered(world.own_rows(new), len(labels))  # (m, d)

@@ -72,7 +72,9 @@ class LabelMemory:
         if centroids is not None:
             n_labels, dim = centroids.vectors.shape
             size = min(capacity, n_labels)
-            self.centroids = Centroids(size, dim, momentum=centroids.momentum).to(device)
+            self.centroids = Centroids(
+                size, dim, momentum=centroids.momentum, unit_length=centroids.unit_length
+            ).to(device)
             own = dict(self.centroids.named_buffers())
             self._centroid_rows = RowCache(dict(centroids.named_buffers()), own)
         if free_vectors is not None:

@@ -48,9 +48,9 @@ class PrototypeConfig(Config):
     )
     centroids: str = setting(
         "momentum",
-        "Centroids follow each batch by momentum, or are recomputed from all instances "
-        "after each epoch.",
-        choices=("momentum", "exact"),
+        "Centroids follow each batch by momentum (the paper), the same at unit length, or are "
+        "recomputed from all instances after each epoch.",
+        choices=("momentum", "normalized", "exact"),
     )
     centroid_leak: str = setting(
         "keep",
@@ -115,6 +115,11 @@ class PrototypeConfig(Config):
     def uses(self, source: str) -> bool:
         """Whether prototypes have this source."""
         return source in self.sources
+
+    @property
+    def unit_centroids(self) -> bool:
+        """Whether centroids that follow batches are kept at length 1."""
+        return self.centroids == "normalized"
 
     @property
     def on_host(self) -> bool:
