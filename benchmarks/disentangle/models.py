@@ -45,7 +45,8 @@ def unfitted(settings: Mapping[str, Any], seed: int) -> Any:
     Parameters
     ----------
     settings : dict
-        `shape` are parameters of the tree; `overlapping` those of `Disentangled`, None for a tree
+        `shape` are parameters of the tree, `larger_leaves` a factor of its `max_leaf_size`;
+        `overlapping` those of `Disentangled`, None for a tree
         by itself; `n_trees` above 1 makes an ensemble of trees of the same shape.
     seed : int
     """
@@ -53,6 +54,9 @@ def unfitted(settings: Mapping[str, Any], seed: int) -> Any:
     if "epsilon" in settings:
         solver = solver.replaced(epsilon=settings["epsilon"])
     shape = {**settings.get("shape", {}), "solver": solver, "n_jobs": settings["n_jobs"]}
+    if "larger_leaves" in settings:
+        size = shape.get("max_leaf_size", XRLinear().max_leaf_size)
+        shape["max_leaf_size"] = settings["larger_leaves"] * size
     n_trees, model = settings.get("n_trees", 1), None
     if settings["tree"] == "parabel":
         model = Parabel(**shape | {"branching": 2}, random_state=ENSEMBLE_SEEDS * seed)

@@ -145,6 +145,7 @@ REACH = Study(
         "baseline": BASELINE,
         "baseline, beam 20": {"beam_width": 20},
         "baseline, beam 40": {"beam_width": 40},
+        "baseline, leaves twice as large": {"larger_leaves": 2},
         "two rankers in one leaf": {"control": "one leaf"},
         "overlap 1": over(1),
         "overlap 2": over(),
