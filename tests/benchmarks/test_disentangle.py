@@ -41,8 +41,9 @@ def test_ensembles_of_different_seeds_have_no_tree_in_common() -> None:
 
 
 def test_only_what_is_reached_is_kept_in_order() -> None:
-    labels, scores = np.array([[2, 0, 1], [1, -1, -1]], np.int32), np.array(
-        [[0.9, 0.5, 0.1], [0.3, -np.inf, -np.inf]], np.float32
+    labels, scores = (
+        np.array([[2, 0, 1], [1, -1, -1]], np.int32),
+        np.array([[0.9, 0.5, 0.1], [0.3, -np.inf, -np.inf]], np.float32),
     )
     reached = sp.csr_array(np.array([[1, 1, 0], [1, 0, 1]], np.float32))
     found = only_reached(Predictions(labels, scores, 3), reached, top_k=2)
@@ -57,10 +58,17 @@ def test_gains_are_of_the_plain_tree(problem: Problem) -> None:
     assert found["P@5 gain %"] == pytest.approx(expected)
 
 
-def test_a_label_in_one_leaf_does_not_come_apart(problem: Problem) -> None:
-    settings = {"k": 2, "mode": "hard"}
-    assert separated(problem, None, {**COMMON, **settings}, 0)["apart"] == 0
-    assert separated(problem, None, {**TWO, **settings}, 0)["apart"] > 0
+def test_a_label_in_one_leaf_does_not_come_apart() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(60, size=1500)  # 25 instances each, six topics
+    Y = sp.csr_array(np.eye(60, dtype=np.float32)[label])
+    topics = np.eye(6, dtype=np.float32)[label // 10]
+    X = sp.csr_array(np.hstack([Y.toarray(), topics]))
+    often = Problem(X, Y, X[:50], Y[:50])
+    settings = {**COMMON, "shape": {"max_leaf_size": 4}, "k": 2, "mode": "hard"}
+    assert separated(often, None, settings, 0)["apart"] == 0
+    overlapping = {"overlap": 2, "match_width": 1}
+    assert separated(often, None, {**settings, "overlapping": overlapping}, 0)["apart"] > 0
 
 
 def test_columns_of_fused_labels_are_joined() -> None:
@@ -70,7 +78,10 @@ def test_columns_of_fused_labels_are_joined() -> None:
 
 def test_figures_are_drawn_of_rows(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    one = {"seeds": [0], "measures": {n: {"mean": 1.0, "margin": None} for n in ("P@5", "P@5 gain %")}}
+    one = {
+        "seeds": [0],
+        "measures": {n: {"mean": 1.0, "margin": None} for n in ("P@5", "P@5 gain %")},
+    }
     overlaps = dict.fromkeys(("baseline", "overlap 1", "random copies"), one)
     fusions = dict.fromkeys((f"{mode}, k = 2" for mode in ("easy", "medium", "hard")), one)
     assert all(path.exists() for path in draw({"small": overlaps}, {"small": fusions}, tmp_path))
