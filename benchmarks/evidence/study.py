@@ -33,6 +33,8 @@ class Study:
     common : dict
         Settings of all rows.
     seeds : int
+    generated : tuple of str
+        Names among `data` that are no folders: `run` makes them itself.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Study:
     data: Mapping[str, Mapping[str, Any]]
     common: Mapping[str, Any] = field(default_factory=dict)
     seeds: int = 3
+    generated: tuple[str, ...] = ()
 
     def settings(self, data: str) -> dict[str, Any]:
         """What all rows on a data set have in common."""

@@ -58,6 +58,17 @@ def test_bounds_equal_the_dense_traces(problem, data):
 
 
 @few_examples
+@given(matched(max_labels=1), st.data())
+def test_theorem_1_what_a_label_reaches_is_what_its_clusters_cover(problem, data):
+    """The reduction of set cover: one label of all instances, a cluster for each set."""
+    matches = problem[1]
+    chosen = data.draw(arrays.arrays(np.int64, matches.shape[1], elements=st.integers(0, 1)))
+    covered = set().union(*(np.flatnonzero(matches[:, c]) for c in np.flatnonzero(chosen)))
+    everywhere = np.ones((matches.shape[0], 1), np.int64)
+    assert tp_bound(*sparse(everywhere, matches, chosen[None])) == len(covered)
+
+
+@few_examples
 @given(matched(max_labels=6), st.data())
 def test_theorem_2_top_counts_attain_the_optimum_of_the_linear_bound(problem, data):
     overlap = data.draw(st.integers(1, problem[1].shape[1]))
