@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from benchmarks.evidence.queue import run_side_by_side, work
-from benchmarks.evidence.record import gather
+from benchmarks.evidence.record import gather, stored_runs
 from benchmarks.evidence.studies import STUDIES
 from benchmarks.evidence.study import jobs_of
 from benchmarks.report import show
@@ -20,7 +20,7 @@ def main() -> None:
     elif given.verb == "work":
         work(Path(given.out), card_share=given.card_share)
     elif given.verb == "gather":
-        for path in gather(Path(given.folder), Path(given.data), STUDIES.values()):
+        for path in gather(Path(given.folder), Path(given.data), [*STUDIES.values()]):
             print(path)
     else:
         sources = {folder.name: folder for folder in map(Path, given.data)}
@@ -31,6 +31,9 @@ def main() -> None:
             if data in STUDIES[name].data
             for job in jobs_of(STUDIES[name], data, rows=given.rows, seeds=given.seeds)
         ]
+        if not given.again:
+            stored = stored_runs(STUDIES.values())
+            jobs = [job for job in jobs if job.file_name not in stored]
         if given.seeds_first:
             jobs.sort(key=lambda job: job.seed)
         run_side_by_side(
@@ -60,13 +63,14 @@ def parse() -> argparse.Namespace:
     run.add_argument(
         "--seeds-first", action="store_true", help="one seed of all studies before the next seed"
     )
+    run.add_argument("--again", action="store_true", help="also what records have already")
     worker = verbs.add_parser("work", help="a worker of `run`")
     worker.add_argument("out")
     for parser_of_both in (run, worker):
         parser_of_both.add_argument(
             "--card-share", type=float, help="part of a GPU's memory that a worker may take"
         )
-    gathering = verbs.add_parser("gather", help="make records of what was run")
+    gathering = verbs.add_parser("gather", help="make or complete records of what was run")
     gathering.add_argument("folder")
     gathering.add_argument("--data", default="../shared/data", help="where the data sets are")
     return parser.parse_args()

@@ -1,4 +1,8 @@
-"""The one kind of record: question, data, settings, values of seeds, intervals, commit."""
+"""The one kind of record: question, data, settings, values of seeds, intervals, commit.
+
+A record grows: what another run adds joins the rows and seeds that are there, unless data or
+settings have changed since.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +41,15 @@ def record_of(study: Study, data: str, checksums: str, found: Mapping[Job, Any])
     found : dict
         What `queue.do` stored of each job.
     """
+    jobs = sorted(found, key=lambda job: job.seed)
     rows = {
-        row: row_of(study.rows[row], [one for job, one in found.items() if job.row == row])
+        row: row_of(study.rows[row], [found[job] for job in jobs if job.row == row])
         for row in study.rows
-        if any(job.row == row for job in found)
+        if any(job.row == row for job in jobs)
     }
     runs = list(found.values())
-    machine = {k: v for k, v in runs[0]["machine"].items() if k not in ("commit", "load_before")}
+    left_out = ("commit", "commits", "load_before")
+    machine = {k: v for k, v in runs[0]["machine"].items() if k not in left_out}
     return {
         "schema": SCHEMA,
         "study": study.name,
@@ -53,8 +59,14 @@ def record_of(study: Study, data: str, checksums: str, found: Mapping[Job, Any])
         "settings": study.settings(data),
         "rows": rows,
         "card": runs[0]["card"],
-        "machine": {**machine, "commits": sorted({str(run["machine"]["commit"]) for run in runs})},
+        "machine": {**machine, "commits": sorted({c for run in runs for c in commits_of(run)})},
     }
+
+
+def commits_of(run: Mapping[str, Any]) -> list[str]:
+    """The commit of a run, or those of the record that it stands in."""
+    machine = run["machine"]
+    return machine["commits"] if "commits" in machine else [str(machine["commit"])]
 
 
 def row_of(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -72,20 +84,90 @@ def row_of(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> di
     }
 
 
-def gather(folder: Path, data: Path, studies: Iterable[Study]) -> list[Path]:
-    """Make records of all that `queue` stored in a folder; returns their paths."""
+def stored_runs(
+    studies: Iterable[Study], results: Path = RESULTS, *, source: Path | None = None
+) -> dict[str, Any]:
+    """What records hold of runs, as `queue.do` stored them, by the names of their files.
+
+    Parameters
+    ----------
+    studies : list of Study
+    results : path
+        Folder of records.
+    source : path, optional
+        The folder of all data sets: records of other data are left out. By default none is.
+    """
+    found = {}
+    for study in studies:
+        for data in study.data:
+            path = results / f"{study.name}-{data}.json"
+            record = json.loads(path.read_text()) if path.exists() else {}
+            if record.get("settings") != plain(study.settings(data)):
+                continue
+            if source is not None and record["data"][data] != data_checksum(study, data, source):
+                continue
+            for job in jobs_of(study, data):
+                if run := run_of(job, record):
+                    found[job.file_name] = run
+    return found
+
+
+def run_of(job: Job, record: Mapping[str, Any]) -> dict[str, Any] | None:
+    """One seed of one row of a record; None if it is not there, or had other settings."""
+    row = record["rows"].get(job.row)
+    if row is None or row["settings"] != plain(job.study.rows[job.row]):
+        return None
+    if job.seed not in row["seeds"]:
+        return None
+    place = row["seeds"].index(job.seed)
+    return {
+        "data": job.data,
+        "settings": job.settings,
+        "seed": job.seed,
+        "values": {name: one["values"][place] for name, one in row["measures"].items()},
+        "seconds": row["seconds"][place],
+        "card": record["card"],
+        "machine": record["machine"],
+    }
+
+
+def plain(settings: Mapping[str, Any]) -> Any:
+    """Settings as a record has them: JSON knows lists alone."""
+    return json.loads(json.dumps(settings))
+
+
+def data_checksum(study: Study, data: str, source: Path) -> str:
+    """Of a data set in the folder of all."""
+    return GENERATED if data in study.generated else checksum(source / data)
+
+
+def gather(
+    folder: Path, source: Path, studies: Sequence[Study], *, results: Path = RESULTS
+) -> list[Path]:
+    """Make or complete records of what `queue` stored in a folder; returns their paths.
+
+    Parameters
+    ----------
+    folder : path
+        Where `queue` stored it.
+    source : path
+        The folder of all data sets.
+    studies : list of Study
+    results : path
+        Folder of records.
+    """
+    stored = stored_runs(studies, results, source=source)
     paths = []
     for study in studies:
-        for name in study.data:
-            jobs = {job: folder / job.file_name for job in jobs_of(study, name)}
-            found = {
-                job: json.loads(path.read_text()) for job, path in jobs.items() if path.exists()
-            }
-            if found:
-                source = GENERATED if name in study.generated else checksum(data / name)
-                record = record_of(study, name, source, found)
-                paths.append(RESULTS / f"{study.name}-{name}.json")
-                paths[-1].write_text(json.dumps(record, indent=1) + "\n")
+        for data in study.data:
+            files = {job: folder / job.file_name for job in jobs_of(study, data)}
+            new = {job: json.loads(p.read_text()) for job, p in files.items() if p.exists()}
+            if not new:
+                continue
+            known = {job: stored[job.file_name] for job in files if job.file_name in stored}
+            record = record_of(study, data, data_checksum(study, data, source), known | new)
+            paths.append(results / f"{study.name}-{data}.json")
+            paths[-1].write_text(json.dumps(record, indent=1) + "\n")
     return paths
 
 
