@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from multitudes.cli import options
-from multitudes.cli.files.streams import Reading, TolerantReading, remark
+from multitudes.cli.files.streams import STANDARD, Reading, TolerantReading, remark
 from multitudes.cli.sharded.verbs import is_sharded, train_on_shards
 from multitudes.cli.training.holding_out import calibrate, hold_out, share_of
 from multitudes.cli.training.model_help import show_settings
 from multitudes.cli.training.names_alone import saved_by_names
+from multitudes.cli.training.processes import Processes, silent
 from multitudes.cli.training.report import Trained, show, show_as_json
 from multitudes.cli.verb import from_function
 from multitudes.errors import ConfigError
@@ -99,6 +100,10 @@ class Choosing:
         """Whether everything about the model is left to `auto`."""
         said = (self.features, self.settings, self.overlap, self.members)
         return self.model == "auto" and all(one is None for one in said)
+
+    def for_one_process(self) -> dict[str, bool]:
+        """Return whether options were given that several processes cannot train by."""
+        return {"--members": self.members is not None}
 
     def tagger(self, *, budget: str | None = None) -> Tagger:
         """Return an unfitted tagger; a name or setting that does not exist is an error."""
@@ -213,12 +218,24 @@ class Training:
         is_plain = choosing.says_nothing and not self.refit and all(one is None for one in said)
         return DEFAULT_BUDGET if is_plain else None
 
+    def places(self) -> list[Path]:
+        """Return the folders that trainings save to on their way, in their order."""
+        if self.checkpoint is None:
+            return []
+        return [self.checkpoint, self.checkpoint / REFIT] if self.refit else [self.checkpoint]
+
     def check(self) -> None:
         """Refuse what does not go together."""
         if self.refit and (self.validation is None or share_of(self.validation) is None):
             raise ConfigError(
                 "--refit trains on what --validation SHARE held out, e.g. --validation 0.1 --refit"
             )
+
+    def for_one_process(self, data: Path) -> dict[str, bool]:
+        """Return whether options were given that several processes cannot train by."""
+        said = {"--budget": self.budget, "--label-names": self.label_names, "--ray": self.ray}
+        given = {name: value is not None for name, value in said.items()}
+        return given | {"data on stdin": data == STANDARD}
 
     def check_names_alone(self, data: Path | None) -> None:
         """Refuse what is about texts, where there are none to learn from."""
@@ -270,11 +287,17 @@ def train(
     from multitudes.store.folder import check_target, check_writable, writing
 
     training.check()
+    sharded = is_sharded(data, on_cluster=training.ray is not None)
+    processes = Processes.started()
+    processes.check(choosing.model, training.for_one_process(data) | choosing.for_one_process())
+    if not processes.is_first:
+        with silent():
+            _fitted(choosing.tagger(), data, training, replace(reading, quiet=True), saves=False)
+        return
     check_target(model_folder)
     may_replace(model_folder, force=force)
     if training.checkpoint is not None:
         check_writable(training.checkpoint)
-    sharded = is_sharded(data, on_cluster=training.ray is not None)
     with progress.shown(not reading.quiet, in_flags=True):
         with progress.track("starting"):  # what has to be imported may take a while
             tagger = choosing.tagger(budget=None if sharded else training.time_for(choosing))
@@ -344,18 +367,33 @@ def _saved(
     tagger: Tagger, data: Path, folder: Path, training: Training, reading: TolerantReading
 ) -> Trained:
     """Read, train, calibrate and save; once more on all data if that was asked for."""
-    from multitudes.tagger.refitting import refit
     from multitudes.tagger.training import clear_checkpoint
 
     if training.label_names is not None:
         return saved_by_names(tagger, data, folder, training.validation, reading)
     _compile_ahead(tagger.model)
+    done = _fitted(tagger, data, training, reading, saves=True)
+    done.tagger.save(folder)
+    for place in reversed(training.places()):
+        clear_checkpoint(done.tagger.model_, place)
+    return done._replace(folder=folder)
+
+
+def _fitted(
+    tagger: Tagger, data: Path, training: Training, reading: TolerantReading, *, saves: bool
+) -> Trained:
+    """Read, train and calibrate; once more on all data if that was asked for.
+
+    `saves` is False in processes beside the first: what they would only tell is left out.
+    """
+    from multitudes.tagger.refitting import refit
+
     whole = reading.dataset(data, group_labels=training.groups, require_labels=True)
     grouped = whole.group_labels is not None and not whole.Y.nnz
     from_groups = training.groups is not None or grouped
     if from_groups and training.budget is None:
         tagger.set_params(budget=None)  # that was for instances with labels of their own
-    checkpoint = training.checkpoint
+    places = training.places()
     dataset, held_out = hold_out(
         whole, training.validation, tagger.random_state, reading, from_groups=from_groups
     )
@@ -363,23 +401,20 @@ def _saved(
     groups_or_none = True if from_groups else None
     # What a fusion has learned from can neither measure nor calibrate it: auto holds out its own.
     validation = None if tagger.budget is not None else held_out
-    tagger.fit(dataset, from_groups=groups_or_none, validation=validation, checkpoint=checkpoint)
-    if held_out is not None:
+    tagger.fit(
+        dataset, from_groups=groups_or_none, validation=validation, checkpoint=training.checkpoint
+    )
+    if held_out is not None and saves:
         calibrate(tagger, held_out)
-    places = [] if checkpoint is None else [checkpoint]
     reports = {}
     if training.refit:
-        reports = _reports(tagger, _parts(held_out, None, reading), training)
-        places += [] if checkpoint is None else [checkpoint / REFIT]
-        tagger = refit(
-            tagger, whole, from_groups=groups_or_none, checkpoint=places[-1] if places else None
-        )
+        if saves:
+            reports = _reports(tagger, _parts(held_out, None, reading), training)
+        place = places[-1] if places else None
+        tagger = refit(tagger, whole, from_groups=groups_or_none, checkpoint=place)
         dataset, held_out = whole, None
     seconds = time.perf_counter() - started
-    tagger.save(folder)
-    for place in reversed(places):
-        clear_checkpoint(tagger.model_, place)
-    return Trained(tagger, dataset, held_out, folder, seconds, reports)
+    return Trained(tagger, dataset, held_out, Path(), seconds, reports)
 
 
 def stopped(checkpoint: Path | None) -> str:

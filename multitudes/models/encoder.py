@@ -55,6 +55,7 @@ def _prime(name: str, summary: str, settings: Mapping[str, Any]) -> ModelSpec:
         "multitudes.encoder:Prime",
         settings,
         reads="texts",
+        in_processes=True,
         updates=True,
         stored=_STORED,
     )

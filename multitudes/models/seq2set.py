@@ -21,6 +21,7 @@ def _generator(name: str, summary: str, settings: Mapping[str, Any]) -> ModelSpe
         "multitudes.seq2set:OTSeq2Set",
         settings,
         reads="texts",
+        in_processes=True,
         stored={"otseq2set": "multitudes.seq2set:OTSeq2Set"},
     )
 

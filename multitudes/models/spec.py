@@ -40,6 +40,8 @@ class ModelSpec:
         several of them. Such a model is a `multitudes.types.PartitionModel`.
     on_cluster : bool
         Whether its training can use all machines of a Ray cluster.
+    in_processes : bool
+        Whether several processes can train it as one, as `multitudes.deep.World` has them.
     updates : bool
         Whether a fitted model can learn from further instances, and gain and lose labels.
     stored : mapping of kind to "module:Class"
@@ -55,6 +57,7 @@ class ModelSpec:
     features: Mapping[str, Any] = field(default_factory=dict)
     has_leaves: bool = False
     on_cluster: bool = False
+    in_processes: bool = False
     updates: bool = False
     stored: Mapping[str, str] = field(default_factory=dict)
 
@@ -75,7 +78,7 @@ class ModelSpec:
         for home in self.stored.values():
             if not isinstance(home, str) or not _HOME.fullmatch(home):
                 self._refuse("stored", 'a mapping of kind to "module:Class"')
-        for name in ("has_leaves", "on_cluster", "updates"):
+        for name in ("has_leaves", "on_cluster", "in_processes", "updates"):
             if not isinstance(getattr(self, name), bool):
                 self._refuse(name, "True or False")
 

@@ -1,17 +1,17 @@
 """Which numbers records account for: the rule that `test_numbers` holds tables and sentences to.
 
-A number on a page is accounted for if it equals, at the precision it is printed with, one of these of
-the records that are named before it:
+A number on a page is accounted for if it equals, at the precision it is printed with, one of these
+of the records that are named before it:
 
 - a stored number, or the mean or median of a stored list,
 - where the mark says ``ratios``, the quotient of two of these with the same name in neighboring
   sections, that is with paths that differ in one place (``eurlex.ours.seconds`` and
   ``eurlex.libpecos.seconds``),
-- any of these in the unit that the line or the head of its table names: a share in percent, MB in GB,
-  bytes in MB, a count in millions, seconds in milliseconds.
+- any of these in the unit that the line or the head of its table names: a share in percent, MB in
+  GB, bytes in MB, a count in millions, seconds in milliseconds.
 
-In a column whose head names a data set only what is stored under that name counts, and a number with
-a sign must have it in the record. Names, code, versions and dates are no numbers here.
+In a column whose head names a data set only what is stored under that name counts, and a number
+with a sign must have it in the record. Names, code, versions and dates are no numbers here.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def is_number(value: Any) -> bool:
 
 @cache
 def stored(name: str) -> dict[Steps, float]:
-    """All numbers of a record but those about the machine; its data set's name leads, if it has one."""
+    """All numbers of a record but those about the machine; the name of its data set leads."""
     content = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     content.pop("machine", None)
     results = content.get("results", {})

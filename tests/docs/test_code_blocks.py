@@ -46,7 +46,7 @@ SKIPPED = {
     "prime": 1,
     "scale": 2,
     "server": 1,
-    "training": 2,
+    "training": 3,
     "trees": 1,
     "tuning": 1,
 }

@@ -1,8 +1,8 @@
 """Numbers of README and the page on performance are those of stored records, of a clean commit.
 
-A table with numbers, and a paragraph that is marked, follows ``<!-- records: NAME NAME -->``, or is made by
-`benchmarks.report`. `stored_numbers` has the rule of what a record accounts for. Records of a
-changed or unknown commit may only stand behind what is under a heading 'Older measurements'.
+A table with numbers, and a paragraph that is marked, follows ``<!-- records: NAME NAME -->``, or is
+made by `benchmarks.report`. `stored_numbers` has the rule of what a record accounts for. Records of
+a changed or unknown commit may only stand behind what is under a heading 'Older measurements'.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from tests.docs.stored_numbers import (
 README, PERFORMANCE = ROOT / "README.md", ROOT / "docs" / "performance.md"
 OLDER = "Older measurements"
 MARK = re.compile(r"<!-- records: (.*?) -->")
-# Settings that stand beside results and are no measurements: sizes of batches and of generated data,
-# numbers of labels, tokens, predictions and bootstrap samples, the k of precision at k.
+# Settings that stand beside results and are no measurements: sizes of batches and of generated
+# data, numbers of labels, tokens, predictions and bootstrap samples, the k of precision at k.
 SETTINGS = {
     "performance.md": {
         "1", "2", "3", "5", "8", "16", "32", "64", "100", "256", "512", "600", "1,000", "3,000",
@@ -167,7 +167,7 @@ def test_verdicts_are_of_clean_records():
 
 
 def test_a_changed_number_would_be_noticed():
-    """Of all numbers with three digits and more, made larger by a tenth, few are some other number."""
+    """Of numbers with three digits and more, made larger by a tenth, few are some other number."""
     noticed = []
     for block in BLOCKS:
         names = [name for name in block.records if name != RATIOS]

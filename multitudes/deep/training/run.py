@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, Protocol
@@ -80,7 +81,9 @@ class Run(Generic[B]):
         model.to(self.accelerator.device)
         self.optimizer = self.accelerator.prepare_optimizer(make_optimizer(model, config))
         step = torch.compile(step) if config.compile else step
-        self.forward = self.accelerator.prepare_model(TrainingStep(model, step))
+        with warnings.catch_warnings():  # new torch has another name for broadcast_buffers
+            warnings.simplefilter("ignore", FutureWarning)
+            self.forward = self.accelerator.prepare_model(TrainingStep(model, step))
         self.position = Position()
         self.record = EpochRecord(0)
         self.history = History(config.monitor)
