@@ -13,6 +13,7 @@ from typing import Any
 from multitudes.data.pieces import is_pieces, open_pieces
 from multitudes.errors import DataError, StoreError, require
 from multitudes.files import disk
+from multitudes.progress import say
 
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/+")  # two letters or more: C:/ is a drive
 _OF_THIS_MACHINE = ("file", "local")
@@ -184,6 +185,20 @@ def exists(place: str) -> bool:
         return bool(system.isfile(path))
     except Exception as error:
         raise _unreadable(place, error) from error
+
+
+def remove(place: str | os.PathLike[str]) -> None:
+    """Remove a folder with all that is in it, if it is there; what cannot be removed stays."""
+    place = as_place(place)
+    if not is_url(place):
+        disk.remove(Path(place))
+        return
+    system, path = _system(place)
+    try:
+        if system.exists(path):
+            system.rm(path, recursive=True)
+    except Exception as error:  # noqa: BLE001  each file system has its own; the work is done
+        say(f"{place} could not be removed ({error}): remove it by hand")
 
 
 def put(file: Path, place: str) -> None:

@@ -56,8 +56,8 @@ def train_on_shards(
     refused: dict[str, Any],
 ) -> float:
     """Train and save; returns the seconds. `refused` are options that shards do not go with."""
-    from multitudes.files import disk
     from multitudes.shards import train_shards
+    from multitudes.shards.places import remove
 
     for option, given in refused.items():
         if given:
@@ -69,7 +69,7 @@ def train_on_shards(
     start = time.perf_counter()
     settings = {"on_error": reading.on_error, "require_labels": True, **reading.settings()}
     train_shards(tagger, str(data), folder, run=run, format=reading.format, reading=settings)
-    disk.remove(run)
+    remove(run)
     return time.perf_counter() - start
 
 
@@ -79,6 +79,7 @@ def tag_shards(
     """Tag each shard; the predictions are files in the folder `out`."""
     from multitudes import progress
     from multitudes.shards import predict_shards
+    from multitudes.shards.places import as_place
 
     if out == STANDARD:
         raise ConfigError(f"{data} is shards, and so are its predictions: name a folder with -o")
@@ -97,7 +98,7 @@ def tag_shards(
             reading=settings,
         )
     if not reading.quiet:
-        remark(f"{counted(n_shards, 'shard')} tagged, written to {out}")
+        remark(f"{counted(n_shards, 'shard')} tagged, written to {as_place(out)}")
 
 
 def measure_shards(
