@@ -46,7 +46,7 @@ class Claim:
     command : str
         What repeats it, if no study does.
     note : str
-        A sentence that follows the numbers.
+        A sentence or several that follow the numbers; it may have references too.
     """
 
     where: str
@@ -74,8 +74,7 @@ class Claim:
 
     def cells(self, records: Records) -> list[str]:
         """A row of the table of verdicts."""
-        numbers, references = filled(self.evidence, records)
-        shown = " ".join(filter(None, (numbers, self.note)))
+        shown, references = filled(" ".join(filter(None, (self.evidence, self.note))), records)
         told = [self.where, self.claim, f"**{self.verdict}**", shown, provenance(references)]
         return [cell.replace("|", "\\|") for cell in (*told, self.how(references))]
 
@@ -136,7 +135,8 @@ def provenance(references: Sequence[Reference]) -> str:
     seeds = [reference.seeds for reference in references]
     data = unique(name for reference in references for name in reference.record.data)
     commits = unique(c for reference in references for c in reference.record.commits)
-    return SEVERAL.join((f"{span(seeds)} seeds", ", ".join(data), ", ".join(commits)))
+    counted = f"{span(seeds)} seed{'s' * (max(seeds) > 1)}"
+    return SEVERAL.join((counted, ", ".join(data), ", ".join(commits)))
 
 
 def summary(papers: Iterable[Paper]) -> str:

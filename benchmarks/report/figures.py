@@ -59,6 +59,12 @@ def prime(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
     draw(dict(found[0]["runs"]), folder)
 
 
+def transport_weight_older(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    from benchmarks.seq2set.figures import draw
+
+    draw({one["data"]: one["runs"] for one in found}, folder)
+
+
 def transport_weight(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
     draw_rows(
         {next(iter(one["data"])): Record(one["study"], one) for one in found},
@@ -75,6 +81,7 @@ DRAWINGS = (
     Drawing(("group_simulation",), group_simulation),
     Drawing(("miml",), miml),
     Drawing(("prime-lf-msdocs-links-ablations",), prime),
+    Drawing(("seq2set-eurlex-titles",), transport_weight_older),
     Drawing(("seq2set-transport-weight-eurlex-titles",), transport_weight),
 )
 

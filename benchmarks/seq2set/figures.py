@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.figures import panels_for, saved
 from benchmarks.seq2set.contestants import LAMBDAS, figure5_name
 
-NAME = "seq2set-transport-weight.png"
+NAME = "seq2set-transport-weight-older.png"
 PRESETS = {0: "bm+lc", 8: "otseq2set"}  # weights that are presets
 
 

@@ -120,7 +120,7 @@ claim = "Better | best"
 verdict = "reproduced"
 evidence = "P@1 {one-small: better - by far - plain | P@1}"
 study = "prime-order"
-note = "Once."
+note = "Plain {one-small: one seed | P@1}."
 [[claim]]
 where = "Section 5"
 claim = "Costs little"
@@ -139,8 +139,8 @@ def test_verdicts_have_numbers_seeds_data_commit_and_command(records, tmp_path):
     made, problems = page(text, records, {"one": paper})
     assert problems == []
     assert (
-        "| Table 1 | Better \\| best | **reproduced** | P@1 +2.33 ± 1.43 Once. "
-        "| 3 seeds · small · 01234567 "
+        "| Table 1 | Better \\| best | **reproduced** | P@1 +2.33 ± 1.43 Plain 60.00. "
+        "| 1 to 3 seeds · small · 01234567 "
         "| `python -m benchmarks.evidence run prime-order --data ../shared/data/small` |\n"
         "| Section 5 | Costs little | **not tried** |  |  |  |\n"
     ) in made
@@ -151,7 +151,7 @@ def test_verdicts_have_numbers_seeds_data_commit_and_command(records, tmp_path):
     ("old", "new", "message"),
     [
         ('"reproduced"', '"reproducd"', "nearest is 'reproduced'"),
-        ('note = "Once."', 'notes = "Once."', "unknown key 'notes'; the nearest is 'note'"),
+        ("note = ", "notes = ", "unknown key 'notes'; the nearest is 'note'"),
         ('page = "prime.md"', 'pages = "prime.md"', "unknown key 'pages'"),
         ('page = "prime.md"', "", "no page"),
         ('study = "prime-order"', 'study = "prime-ordre"', "nearest is 'prime-order'"),

@@ -161,7 +161,7 @@ def test_verdicts_are_of_clean_records():
         name
         for paper in read_papers().values()
         for claim in paper.claims
-        for name in re.findall(r"\{([^:{}]+):", claim.evidence)
+        for name in re.findall(r"\{([^:{}]+):", claim.evidence + claim.note)
     }
     assert [name for name in sorted(named) if not is_clean(content(name))] == []
 

@@ -11,10 +11,11 @@ Reference
     PRIME, section 3.1: the first line of Eq. 13, which is what the released code computes; without
     clipping, Eq. 11.
 Relation to siblings
-    `triplet` with a margin of gamma_min has the same gradient on each triplet; loss and softmax
-    weights differ. `literal_hinge` is Eq. 3, the cases of Eq. 13 as printed: for a positive ahead
-    by less than gamma_min these say ``s_p - s_n + gamma_min`` where the line above gives
-    ``s_n - s_p + gamma_min``. The gradient is inverted there (Eq. 14) and training collapses.
+    `triplet` with a margin of gamma_min has the same gradient on each triplet, and the same softmax
+    weights: unless a gradient flows through these, only the value differs. `literal_hinge` is
+    Eq. 3, the cases of Eq. 13 as printed: for a positive ahead by less than gamma_min these say
+    ``s_p - s_n + gamma_min`` where the line above gives ``s_n - s_p + gamma_min``. The gradient is
+    inverted there (Eq. 14) and training collapses.
 Example
     >>> import torch
     >>> similarity = torch.tensor([[0.4, 0.6, 0.1]])

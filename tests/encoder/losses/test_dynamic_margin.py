@@ -4,6 +4,7 @@ pytest.importorskip("torch")
 
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 
 from multitudes.encoder.losses.config import LossConfig
 from multitudes.encoder.losses.dynamic_margin import (
@@ -11,6 +12,7 @@ from multitudes.encoder.losses.dynamic_margin import (
     dynamic_margin_loss,
     literal_hinge,
 )
+from multitudes.encoder.losses.triplet import triplet_loss
 
 from .batches import FLAT, batches, gradient, random_batch
 
@@ -106,6 +108,21 @@ def test_gradient_with_softmax_weights_in_closed_form(detach):
 
     assert loss(similarity).item() == pytest.approx(total.item())
     assert torch.allclose(gradient(loss, similarity)[0], expected)
+
+
+@pytest.mark.parametrize("weights", [{"detach_weights": True}, FLAT])
+@given(batch=batches, gamma_max=st.sampled_from([0.1, 0.3, 2.0]))
+def test_without_a_gradient_through_the_weights_it_is_a_fixed_margin_of_gamma_min(
+    weights, batch, gamma_max
+):
+    dynamic = LossConfig(gamma_min=0.1, gamma_max=gamma_max, **weights)
+    fixed = LossConfig(margin="fixed", fixed_margin=0.1, **weights)
+    similarity, positives, known = batch
+    found = [
+        gradient(lambda s, loss=loss, c=config: loss(s, positives, known, config=c), similarity)
+        for loss, config in ((dynamic_margin_loss, dynamic), (triplet_loss, fixed))
+    ]
+    assert torch.equal(*found)
 
 
 @given(batches)
