@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,8 +20,10 @@ CLAIMS = ROOT / "benchmarks" / "claims"
 NOT_TRIED = "not tried"
 VERDICTS = ("reproduced", "partly", "not reproduced", NOT_TRIED)
 PAPER_KEYS = ("paper", "page", "claim")
-COLUMNS = ("where", "claim", "verdict", "our numbers", "seeds, data, commit", "command")
+COLUMNS = ("where", "claim", "verdict", "our numbers")
 SEVERAL = " · "
+NEW_LINE = "<br>"
+LINE_END = re.compile(r"; |(?<=\.) ")
 
 
 class ClaimError(ValueError):
@@ -73,10 +76,14 @@ class Claim:
         return made
 
     def cells(self, records: Records) -> list[str]:
-        """A row of the table of verdicts."""
-        shown, references = filled(" ".join(filter(None, (self.evidence, self.note))), records)
-        told = [self.where, self.claim, f"**{self.verdict}**", shown, provenance(references)]
-        return [cell.replace("|", "\\|") for cell in (*told, self.how(references))]
+        """A row of the table of verdicts: a line for each data set, and how it was measured."""
+        evidence, references = filled(self.evidence, records)
+        note, further = filled(self.note, records)
+        used = [*references, *further]
+        parts = [*LINE_END.split(evidence), note, small(provenance(used)), small(self.how(used))]
+        shown = NEW_LINE.join(filter(None, parts))
+        told = (self.where, self.claim, f"**{self.verdict}**", shown)
+        return [cell.replace("|", "\\|") for cell in told]
 
     def how(self, references: Sequence[Reference]) -> str:
         """The command that repeats it."""
@@ -137,6 +144,11 @@ def provenance(references: Sequence[Reference]) -> str:
     commits = unique(c for reference in references for c in reference.record.commits)
     counted = f"{span(seeds)} seed{'s' * (max(seeds) > 1)}"
     return SEVERAL.join((counted, ", ".join(data), ", ".join(commits)))
+
+
+def small(text: str) -> str:
+    """In small print; nothing remains nothing."""
+    return text and f"<small>{text}</small>"
 
 
 def summary(papers: Iterable[Paper]) -> str:

@@ -139,10 +139,10 @@ def test_verdicts_have_numbers_seeds_data_commit_and_command(records, tmp_path):
     made, problems = page(text, records, {"one": paper})
     assert problems == []
     assert (
-        "| Table 1 | Better \\| best | **reproduced** | P@1 +2.33 ± 1.43 Plain 60.00. "
-        "| 1 to 3 seeds · small · 01234567 "
-        "| `python -m benchmarks.evidence run prime-order --data ../shared/data/small` |\n"
-        "| Section 5 | Costs little | **not tried** |  |  |  |\n"
+        "| Table 1 | Better \\| best | **reproduced** | P@1 +2.33 ± 1.43<br>Plain 60.00."
+        "<br><small>1 to 3 seeds · small · 01234567</small><br><small>"
+        "`python -m benchmarks.evidence run prime-order --data ../shared/data/small`</small> |\n"
+        "| Section 5 | Costs little | **not tried** |  |\n"
     ) in made
     assert "| A paper | 1 | 0 | 0 | 1 | 2 |" in summary([paper])
 
