@@ -89,3 +89,10 @@ def test_few_cut_offs_have_columns_also_with_intervals(case):
 def test_more_cut_offs_change_no_number(case):
     few, many = (evaluate(case.ranked, case.Y, ks=ks).values for ks in ((1, 3), range(1, 9)))
     assert few.items() <= many.items()
+
+
+def test_the_best_one_three_and_five_are_looked_at_unless_told_otherwise(case):
+    report = evaluate(case.ranked, case.truth)
+    assert [name for name in report.values if name.startswith("P@")] == ["P@1", "P@3", "P@5"]
+    compared = compare(case.ranked, case.ranked, case.truth, resampling=Resampling(5))
+    assert list(compared.differences)[:3] == ["P@1", "P@3", "P@5"]
