@@ -12,6 +12,9 @@ from types import CodeType, FunctionType
 from campaigns.mutants.mutant import Mutant
 from campaigns.mutants.packages import ROOT
 
+Change = tuple[list[FunctionType], CodeType | None]
+"""Functions, and the code that they get."""
+
 
 def import_changed(file: str, source: str) -> None:
     """Import the changed source when the module is imported; it must not have been yet."""
@@ -26,31 +29,32 @@ def import_changed(file: str, source: str) -> None:
     importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign,assignment]
 
 
-def change_function(mutant: Mutant) -> int:
-    """Give the code of the changed body to the living function; return to how many.
+def functions_to_change(mutant: Mutant) -> Change | None:
+    """Return the living functions whose body is changed, and their new code.
 
     Whoever has imported the function holds the same object, so that no module is imported again.
+    None if there is none, or if the new code does not fit, as it needs other outer variables.
     """
     path = str(ROOT / mutant.file)
     changed = compile(mutant.source, path, "exec", dont_inherit=True)
-    outermost = next(
-        code
-        for code in functions_of(changed)
-        if code.co_qualname == outermost_function(mutant, changed)
-        and code.co_firstlineno <= mutant.line
+    name = outermost_function(mutant, changed)
+    of_name = (code for code in functions_of(changed) if code.co_qualname == name)
+    new = max(
+        (code for code in of_name if code.co_firstlineno <= mutant.line),
+        key=lambda code: code.co_firstlineno,
     )
-    n_changed = 0
-    for living in gc.get_objects():
-        if isinstance(living, FunctionType):
-            code = living.__code__
-            if (code.co_filename, code.co_qualname, code.co_firstlineno) == (
-                path,
-                outermost.co_qualname,
-                outermost.co_firstlineno,
-            ):
-                living.__code__ = outermost
-                n_changed += 1
-    return n_changed
+    place = (path, new.co_qualname, new.co_firstlineno)
+    found = [
+        function
+        for function in gc.get_objects()
+        if isinstance(function, FunctionType) and _place(function.__code__) == place
+    ]
+    fits = all(function.__code__.co_freevars == new.co_freevars for function in found)
+    return (found, new) if found and fits else None
+
+
+def _place(code: CodeType) -> tuple[str, str, int]:
+    return code.co_filename, code.co_qualname, code.co_firstlineno
 
 
 def outermost_function(mutant: Mutant, module: CodeType) -> str:
@@ -76,7 +80,8 @@ def forget_results() -> None:
     for living in gc.get_objects():
         if isinstance(living, functools._lru_cache_wrapper):
             module = getattr(living, "__module__", "") or ""
-            if module.startswith(("tests", "multitudes")) and "kernels" not in module:
+            is_test = any(part.startswith("test") for part in module.split("."))
+            if is_test or (module.startswith("multitudes") and "kernels" not in module):
                 living.cache_clear()
 
 

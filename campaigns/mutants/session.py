@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
 import pytest
-from _pytest.runner import runtestprotocol
+from _pytest.runner import call_and_report
 
-from campaigns.mutants.changing import change_function, forget_results, import_changed
-from campaigns.mutants.judging import UNTESTED, judge
+from campaigns.mutants.changing import (
+    Change,
+    forget_results,
+    functions_to_change,
+    import_changed,
+)
+from campaigns.mutants.judging import SURVIVED, UNTESTED, judge
 from campaigns.mutants.mutant import Mutant
 from campaigns.mutants.packages import ROOT, Package
 from campaigns.mutants.tests_of_lines import Coverage, Tracer
 
 ARGUMENTS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--capture=no", "-W", "ignore")
+SLACK = 10.0
+"""Seconds of CPU time that a child gets beyond four times what its tests took."""
 Judged = Callable[[Mutant, str, int, float], None]
 
 
@@ -31,46 +37,79 @@ class Warm:
         self.judged = judged
         self.coverage = Coverage()
         self.failed: list[str] = []
+        self.left: list[str] = []
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {i.nodeid: i for i in session.items if self.package.asks(i.nodeid)}
         self._measure(list(items.values()))
+        self._ask_without_a_change(items)
         for mutant in self.mutants:
+            found = functions_to_change(mutant)
+            if found is None:
+                self.left.append(mutant.key())
+                continue
             begun = time.monotonic()
-            tests = [test for test in self.coverage.of(mutant) if test not in self.failed]
+            tests = self.coverage.of(mutant)
             asked = [items[test] for test in tests]
-            limit = 10 + 4 * self.coverage.time_of(tests)
-            ended = judge(lambda at: _passes(mutant, asked, at), limit) if asked else UNTESTED  # noqa: B023
+            limit = SLACK + 4 * self.coverage.time_of(tests)
+            ended = judge(lambda at: _passes(found, asked, at), limit) if asked else UNTESTED  # noqa: B023
             self.judged(mutant, ended, len(asked), time.monotonic() - begun)
         return True
 
     def _measure(self, items: list[pytest.Item]) -> None:
-        """Run everything once, and note the lines and seconds of each test."""
+        """Run everything once, and note the lines and seconds of each test.
+
+        What a fixture runs is noted for all tests of its file: other tests may share it.
+        """
         tracer = Tracer(self.package.files())
-        lines: dict[tuple[str, int], set[str]] = defaultdict(set)
         for place, item in enumerate(items):
             forget_results()
             following = items[place + 1] if place + 1 < len(items) else None
             begun = time.process_time()
-            passed, ran = tracer.during(lambda: _run(item, following))  # noqa: B023
+            setup, prepared = tracer.during(lambda: _prepared(item))  # noqa: B023
+            passed, ran = tracer.during(lambda: _run_prepared(item, following, setup.passed))  # noqa: B023
             self.coverage.seconds[item.nodeid] = round(time.process_time() - begun, 3)
-            if not passed:
+            if setup.failed or not passed:
                 self.failed.append(item.nodeid)
-            for line in ran:
-                lines[line].add(item.nodeid)
-        for (file, line), tests in sorted(lines.items()):
-            self.coverage.tests.setdefault(file, {})[line] = sorted(tests)
+            of_file = [i.nodeid for i in items if i.path == item.path]
+            self.coverage.note(ran, [item.nodeid])
+            self.coverage.note(prepared, of_file)
+        self.coverage.leave_out(self.failed)
+
+    def _ask_without_a_change(self, items: dict[str, pytest.Item]) -> None:
+        """Leave out tests that fail in a child, whatever is changed."""
+        for file in sorted({item.path for item in items.values()}):
+            asked = [i for t, i in items.items() if i.path == file and t in self.coverage.seconds]
+            if not asked:
+                continue
+            limit = SLACK + 4 * self.coverage.time_of([item.nodeid for item in asked])
+            if judge(lambda at: _passes(([], None), asked, at), limit) == SURVIVED:  # noqa: B023
+                continue
+            for item in asked:
+                if judge(lambda at: _passes(([], None), [item], at), limit) != SURVIVED:  # noqa: B023
+                    self.failed.append(item.nodeid)
+        self.coverage.leave_out(self.failed)
 
 
 def _run(item: pytest.Item, following: pytest.Item | None) -> bool:
-    item.funcargs = {}  # type: ignore[attr-defined]
-    reports = runtestprotocol(item, log=False, nextitem=following)
+    setup = _prepared(item)
+    return _run_prepared(item, following, setup.passed) and not setup.failed
+
+
+def _prepared(item: pytest.Item) -> pytest.TestReport:
+    item._initrequest()  # type: ignore[attr-defined]  # fixtures are made anew, in every run
+    return call_and_report(item, "setup", log=False)
+
+
+def _run_prepared(item: pytest.Item, following: pytest.Item | None, is_ready: bool) -> bool:
+    call = [call_and_report(item, "call", log=False)] if is_ready else []
+    reports = [*call, call_and_report(item, "teardown", log=False, nextitem=following)]
     return not any(report.failed for report in reports)
 
 
-def _passes(mutant: Mutant, items: list[pytest.Item], folder: Path) -> bool:
-    if not change_function(mutant):
-        return True
+def _passes(change: Change, items: list[pytest.Item], folder: Path) -> bool:
+    for function in change[0]:
+        function.__code__ = change[1]
     forget_results()
     items[0].config._tmp_path_factory._basetemp = folder  # type: ignore[attr-defined]
     return all(

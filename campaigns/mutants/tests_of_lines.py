@@ -24,6 +24,16 @@ class Coverage:
     seconds: dict[str, float] = field(default_factory=dict)
     tests: dict[str, dict[int, list[str]]] = field(default_factory=dict)
 
+    def note(self, lines: set[tuple[str, int]], tests: list[str]) -> None:
+        """Note that tests run lines of files."""
+        for file, line in lines:
+            self.tests.setdefault(file, {}).setdefault(line, []).extend(tests)
+
+    def leave_out(self, tests: list[str]) -> None:
+        """Forget tests that fail without a change."""
+        for test in tests:
+            self.seconds.pop(test, None)
+
     def of(self, mutant: Mutant) -> list[str]:
         """The tests to ask about a mutant, file by file.
 
@@ -36,6 +46,7 @@ class Coverage:
             for line, tests in lines.items()
             if not mutant.in_body or first <= line <= last
             for test in tests
+            if test in self.seconds
         }
         if not found and not mutant.in_body:
             found = set(self.seconds)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -10,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from campaigns.mutants.audited import LIST
-from campaigns.mutants.changing import change_function, import_changed
-from campaigns.mutants.judging import KILLED, SURVIVED, TIMEOUT, judge
+from campaigns.mutants.changing import functions_to_change, import_changed
+from campaigns.mutants.judging import KILLED, SURVIVED, TIMEOUT, UNTESTED, judge
 from campaigns.mutants.mutant import Mutant
 from campaigns.mutants.packages import ROOT
 from campaigns.mutants.tests_of_lines import MOST_SECONDS, Coverage, Tracer
@@ -53,8 +55,13 @@ def test_a_changed_body_is_what_everyone_runs_who_has_imported_the_function(plan
     module = importlib.import_module("planted_counter")
     held = module.Counter(1).more
     assert held(1) == 2
-    assert change_function(mutant(planted, "count + by", "count - by")) == 1
+    (function,), code = functions_to_change(mutant(planted, "count + by", "count - by"))
+    function.__code__ = code
     assert held(1) == 0
+
+
+def test_a_function_that_nobody_has_is_changed_at_import(planted):
+    assert functions_to_change(mutant(planted, "count + by", "count - by")) is None
 
 
 def test_a_changed_module_is_imported_in_the_child_alone(planted):
@@ -110,3 +117,21 @@ def test_what_audits_changed_is_still_there_to_be_changed():
         rows = tomllib.load(file)["mutant"]
     for row in rows:
         assert (ROOT / row["file"]).read_text().count(row["before"]) == 1, row["what"]
+
+
+def test_planted_mutants_are_killed_by_the_tests_that_run_their_line(tmp_path):
+    subprocess.run(
+        [sys.executable, "-m", "tests.campaigns.planted_mutants", str(tmp_path)],
+        cwd=ROOT, check=True, capture_output=True, timeout=300,
+    )  # fmt: skip
+    found = json.loads((tmp_path / "ended.json").read_text())
+    assert found["ended"] == {
+        "killed": KILLED,
+        "killed by another test of the fixture": KILLED,
+        "survived": SURVIVED,
+        "untested": UNTESTED,
+        "timeout": TIMEOUT,
+        "killed at import": KILLED,
+        "survived at import": SURVIVED,
+    }
+    assert found["rows"] == 7
