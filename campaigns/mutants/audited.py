@@ -24,21 +24,19 @@ SECONDS = 120.0
 
 
 def main() -> int:
-    """Judge each by the one test that is named for it; the test must pass without the change."""
+    """Judge each by the one test that is named for it; which must pass without the change."""
     with LIST.open("rb") as file:
         rows = tomllib.load(file)["mutant"]
     load_what_is_not_mutated()
-    as_it_is = {
-        test: run_alone([test], seconds=SECONDS) == SURVIVED
-        for test in sorted({row["test"] for row in rows})
-    }
+    tests = sorted({row["test"] for row in rows})
+    if run_alone(tests, seconds=SECONDS * len(tests)) != SURVIVED:
+        raise SystemExit("a test fails without a change: it says nothing about mutants")
     for row in rows:
         source = (ROOT / row["file"]).read_text()
         if source.count(row["before"]) != 1:
             raise SystemExit(f"{row['file']} has {row['before']!r} not once: write the list anew")
         changed = source.replace(row["before"], row["after"])
         row["ended"] = run_alone([row["test"]], (row["file"], changed), seconds=SECONDS)
-        row["passes_without"] = as_it_is[row["test"]]
         print(f"{row['ended']}: {row['what']} ({row['test'].split('::')[1]})", flush=True)
     record = {
         "campaign": "audited mutants",
@@ -47,7 +45,7 @@ def main() -> int:
         "machine": describe(),
     }
     (RESULTS / "audited-mutants.json").write_text(json.dumps(record, indent=2) + "\n")
-    return int(not all(row["ended"] == KILLED and row["passes_without"] for row in rows))
+    return int(any(row["ended"] != KILLED for row in rows))
 
 
 if __name__ == "__main__":

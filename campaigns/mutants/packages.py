@@ -19,6 +19,9 @@ class Package:
     words: tuple[str, ...] = ()
     """Of the contract that all models keep: the tests that have one of these in their name."""
 
+    root: Path = ROOT
+    """Of the checkout, to which names of tests are relative."""
+
     def test_files(self) -> list[str]:
         """What pytest collects."""
         return [*self.tests, *(CONTRACT if self.words else ())]

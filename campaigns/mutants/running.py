@@ -28,7 +28,7 @@ def judge_package(package: Package, mutants: list[Mutant], journal: Path) -> Non
     assert loaded(package.files()) == [], "a mutant must be imported in a child alone"
     coverage_file = journal.with_suffix(".coverage.json")
     _in_child(lambda: _warm(package, left, journal, coverage_file))
-    _at_import(left, journal, coverage_file)
+    _at_import(package, left, journal, coverage_file)
 
 
 def _warm(package: Package, mutants: list[Mutant], journal: Path, coverage_file: Path) -> None:
@@ -43,7 +43,7 @@ def _warm(package: Package, mutants: list[Mutant], journal: Path, coverage_file:
     )
 
 
-def _at_import(mutants: list[Mutant], journal: Path, coverage_file: Path) -> None:
+def _at_import(package: Package, mutants: list[Mutant], journal: Path, coverage_file: Path) -> None:
     measured = json.loads(coverage_file.read_text())
     tests = {
         file: {int(line): found for line, found in lines.items()}
@@ -53,7 +53,7 @@ def _at_import(mutants: list[Mutant], journal: Path, coverage_file: Path) -> Non
     for mutant in mutants:
         if not mutant.in_body or mutant.key() in measured["left"]:
             begun = time.monotonic()
-            ended, n_tests = judge_at_import(mutant, coverage)
+            ended, n_tests = judge_at_import(mutant, coverage, package.root)
             _note(journal, mutant, ended, n_tests, time.monotonic() - begun)
 
 

@@ -22,7 +22,9 @@ from campaigns.mutants.mutant import Mutant
 from campaigns.mutants.packages import ROOT, Package
 from campaigns.mutants.tests_of_lines import Coverage, Tracer
 
-ARGUMENTS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--capture=no", "-W", "ignore")
+PLUGINS = ("-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout")
+ARGUMENTS = ("-q", "-p", "no:cacheprovider", *PLUGINS, "--capture=no", "-W", "ignore")
+os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # some take a second to import, in each child
 SLACK = 10.0
 """Seconds of CPU time that a child gets beyond four times what its tests took."""
 Judged = Callable[[Mutant, str, int, float], None]
@@ -128,21 +130,28 @@ def run_warm(package: Package, mutants: list[Mutant], judged: Judged) -> Warm:
     return plugin
 
 
-def judge_at_import(mutant: Mutant, coverage: Coverage) -> tuple[str, int]:
+def judge_at_import(mutant: Mutant, coverage: Coverage, root: Path = ROOT) -> tuple[str, int]:
     """Judge a mutant of what runs when its module is imported; return also how many tests ran."""
     tests = coverage.of(mutant)
     limit = 60 + 4 * coverage.time_of(tests)
-    return run_alone(tests, (mutant.file, mutant.source), seconds=limit), len(tests)
+    changed = (mutant.file, mutant.source)
+    return run_alone(tests, changed, seconds=limit, root=root), len(tests)
 
 
-def run_alone(tests: list[str], changed: tuple[str, str] | None = None, *, seconds: float) -> str:
+def run_alone(
+    tests: list[str],
+    changed: tuple[str, str] | None = None,
+    *,
+    seconds: float,
+    root: Path = ROOT,
+) -> str:
     """Run tests in a child that imports the library anew, with the changed source of a file."""
 
     def run(folder: Path) -> bool:
         _quick_hypothesis()
         if changed is not None:
             import_changed(*changed)
-        os.chdir(ROOT)
+        os.chdir(root)
         return pytest.main([*ARGUMENTS, "-x", f"--basetemp={folder / 'tmp'}", *tests]) == 0
 
     return judge(run, seconds)

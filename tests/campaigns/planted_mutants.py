@@ -6,7 +6,6 @@ import json
 import sys
 from pathlib import Path
 
-from campaigns.mutants import session
 from campaigns.mutants.mutant import Mutant
 from campaigns.mutants.packages import Package
 from campaigns.mutants.running import judge_package
@@ -66,7 +65,6 @@ CHANGES = {
     "killed by another test of the fixture": ("a + a", "a - a", "twice"),
     "survived": ("a + 2", "a - 2", "twice"),
     "untested": ("a + 1", "a - 1", "alone"),
-    "timeout": ("    first = a + a", "    while True: a", "twice"),
     "killed at import": ("LIMIT = 3", "LIMIT = 9", ""),
     "survived at import": ("LIMIT = 3", "LIMIT = 4", ""),
 }
@@ -80,12 +78,11 @@ class Planted(Package):
 
 
 def main(folder: Path) -> None:
-    session.SLACK = 0.5
     path = folder / "planted_module.py"
     path.write_text(SOURCE)
     (folder / "test_planted.py").write_text(TESTS)
     sys.path.insert(0, str(folder))
-    package = Planted("planted", (str(folder),), (str(folder / "test_planted.py"),))
+    package = Planted("planted", (str(folder),), (str(folder / "test_planted.py"),), root=folder)
     mutants = {}
     for name, (before, after, function) in CHANGES.items():
         line = next(i for i, text in enumerate(SOURCE.splitlines(), 1) if before in text)
