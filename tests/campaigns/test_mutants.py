@@ -117,6 +117,9 @@ def test_what_audits_changed_is_still_there_to_be_changed():
         rows = tomllib.load(file)["mutant"]
     for row in rows:
         assert (ROOT / row["file"]).read_text().count(row["before"]) == 1, row["what"]
+    stored = json.loads((ROOT / "campaigns" / "results" / "audited-mutants.json").read_text())
+    assert stored["result"] == {KILLED: len(rows)}
+    assert [row["what"] for row in stored["mutants"]] == [row["what"] for row in rows]
 
 
 def test_planted_mutants_are_killed_by_the_tests_that_run_their_line(tmp_path):
