@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=1)
     add("--only", action="append", choices=PACKAGES, help="packages; all by default")
     add("--folder", type=Path, default=JOURNAL, help="where the journals are, to go on from")
-    add("--output", type=Path, help="where the record goes, once all packages are done")
+    add("--output", type=Path, help="where the record goes, of packages that are done")
     return parser
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import Counter
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,18 @@ NOTICED = (KILLED, TIMEOUT)
 
 
 def store(folder: Path, output: Path, *, seed: int, number: int) -> None:
-    """Write what the journals of all packages say."""
+    """Write what the journals say of the packages that were judged to the end."""
     reasons = known_reasons()
     packages = {}
     for name in PACKAGES:
         journal = folder / f"{name}.jsonl"
         if journal.exists():
             rows = [json.loads(line) for line in journal.read_text().splitlines()]
-            packages[name] = _of_package(rows, reasons)
+            if len(rows) == number:
+                packages[name] = _of_package(rows, reasons)
     record = {
         "campaign": "mutants",
-        "run": {"seed": seed, "mutants": number, "operators": "mutmut"},
+        "run": {"seed": seed, "mutants": number, "mutmut": metadata.version("mutmut")},
         "packages": packages,
         "machine": describe(),
     }
@@ -49,6 +51,7 @@ def _of_package(rows: list[dict[str, Any]], reasons: dict[str, str]) -> dict[str
     return {
         "mutants": len(rows),
         **{kind: ended[kind] for kind in (KILLED, TIMEOUT, SURVIVED, UNTESTED)},
+        "commits": sorted({row["commit"] for row in rows}),
         "survivors_percent": round(100 * len(alive) / len(rows), 1),
         "survivors": [
             {key: row[key] for key in shown} | {"reason": reasons.get(row["key"])} for row in alive

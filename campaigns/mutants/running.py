@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.machine import commit
 from campaigns.mutants.changing import loaded
 from campaigns.mutants.judging import SURVIVED, UNTESTED
 from campaigns.mutants.mutant import Mutant
@@ -89,6 +90,7 @@ def _note(journal: Path, mutant: Mutant, ended: str, n_tests: int, seconds: floa
         "ended": ended,
         "tests": n_tests,
         "seconds": round(seconds, 2),
+        "commit": commit(),
     }
     with journal.open("a") as file:
         file.write(json.dumps(row) + "\n")
