@@ -15,7 +15,7 @@ from campaigns.mutants.audited import LIST
 from campaigns.mutants.changing import functions_to_change, import_changed
 from campaigns.mutants.judging import KILLED, SURVIVED, TIMEOUT, UNTESTED, judge
 from campaigns.mutants.mutant import Mutant
-from campaigns.mutants.packages import ROOT
+from campaigns.mutants.packages import PACKAGES, ROOT
 from campaigns.mutants.tests_of_lines import MOST_SECONDS, Coverage, Tracer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="children are forked")
@@ -137,3 +137,13 @@ def test_planted_mutants_are_killed_by_the_tests_that_run_their_line(tmp_path):
         "survived at import": SURVIVED,
     }
     assert found["rows"] == 6
+
+
+def test_few_mutants_survive_and_each_has_a_reason():
+    stored = json.loads((ROOT / "campaigns" / "results" / "mutants.json").read_text())["packages"]
+    assert stored.keys() <= PACKAGES.keys()
+    assert "metrics" in stored
+    for name, found in stored.items():
+        assert found["killed"] + found["timeout"] + len(found["survivors"]) == found["mutants"]
+        assert found["survivors_percent"] <= 15, name
+        assert all(row["reason"] for row in found["survivors"]), name
