@@ -297,3 +297,12 @@ def test_a_single_cluster_has_nowhere_to_go(shop):
 def test_predict_before_fit(tree_model, shop):
     with pytest.raises(NotFittedError, match="has not learned anything yet"):
         Disentangled(tree_model).predict(shop[2])
+
+
+def test_what_is_set_where_nothing_is_said():
+    assert Disentangled(None).get_params() == {
+        "model": None, "overlap": 2, "rounds": 1, "initial": "balanced",
+        "max_cluster_size": "auto", "finetune_matcher": True, "merge": "mean",
+        "predict_width": None, "match_width": None, "min_instances": 2, "tolerance": 2.0,
+        "keep_examples": 3, "random_state": 0,
+    }  # fmt: skip

@@ -119,3 +119,13 @@ def test_bad_input_is_refused():
         entangle(Y, None, 2, "easy")
     with pytest.raises(DataError, match=r"30 rows.*got shape \(29, 4\)"):
         entangle(Y, np.ones((29, 4), np.float32), 2, "medium")
+
+
+def test_labels_are_fused_by_seed_0_unless_told_otherwise():
+    Y = random_labels(50, 64)
+    default, first, second = (
+        entangle(Y, None, 4, "hard", **seed).fused_of_label
+        for seed in ({}, {"random_state": 0}, {"random_state": 1})
+    )
+    np.testing.assert_array_equal(default, first)
+    assert (first != second).any()

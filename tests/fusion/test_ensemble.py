@@ -233,3 +233,10 @@ def test_settings_of_a_fusion_that_is_handed_over():
     ensemble = Ensemble([XRLinear(), OneVsAll()], fusion=RankFusion(weights=[1, 0])).fit(X, Y)
     alone = ensemble.members_[0].model.predict(X, top_k=3)
     np.testing.assert_array_equal(ensemble.predict(X, top_k=3).labels, alone.labels)
+
+
+def test_what_is_set_where_nothing_is_said():
+    assert Ensemble([]).get_params(deep=False) == {
+        "members": [], "fusion": "auto", "candidates": 50, "random_state": 0, "n_jobs": None,
+        "held_out": HeldOutConfig(share=0.1, at_most=20_000, refit=True),
+    }  # fmt: skip

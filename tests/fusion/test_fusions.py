@@ -198,3 +198,13 @@ def test_refusals(make):
         make().fit([Predictions(np.full((2, 3), -1), np.full((2, 3), -np.inf), 5)], Y[:2, :5])
     with pytest.raises(ConfigError, match="top_k must be a whole number"):
         fusion.fuse(learned_on, top_k=0)
+
+
+def test_ranks_count_from_a_constant_of_3_unless_told_otherwise():
+    given = [lists([3, 1], [5]), lists([1, 2], [])]
+    default, same, other = (
+        fuse_predictions(given, **constant).scores
+        for constant in ({}, {"constant": 3.0}, {"constant": 4.0})
+    )
+    np.testing.assert_array_equal(default, same)
+    assert (default != other).any()

@@ -23,14 +23,25 @@ def test_what_is_certain_and_what_no_second_group_tells():
 
 
 def test_for_people_and_for_programs():
-    found = diagnose(X, GROUPS, LABELS)
+    apart = X.toarray() + GROUPS.toarray() @ [[0.0], [5.0], [9.0]]
+    found = diagnose(apart, GROUPS, LABELS)
     text = str(found)
     assert "3 groups of 2.0 instances" in text
     assert "labels whose instances are certain: 40.0% of 5" in text
     assert "labels that one group alone lists: 1 of 4" in text
     assert f"up to {found.spread.price:.2f} times the error" in text
     numbers = json.loads(json.dumps(found.to_dict()))
-    assert numbers["price"] == found.spread.price
+    spread = found.spread
+    assert numbers == vars(found.counts) | {
+        "mean_size": 2,
+        "certain": 2 / 5,
+        "single": 1,
+        "sigma_1": spread.sigma_1,
+        "sigma_2": spread.sigma_2,
+        "ratio": spread.sigma_2 / spread.sigma_1,
+        "share_within": spread.share,
+        "price": spread.price,
+    }
     assert numbers["groups"] == 3
 
 

@@ -274,3 +274,10 @@ def test_a_model_that_reads_the_texts_of_labels_gets_them():
 def test_texts_of_labels_for_a_model_without_use_for_them(data):
     with pytest.raises(ConfigError, match="XRLinear does not read the texts of labels"):
         Eagle(XRLinear(**SMALL)).fit(*data, label_texts=["a"] * 20)
+
+
+def test_the_papers_method_is_the_default():
+    assert Eagle(None).get_params() == {
+        "model": None, "n_steps": 20, "step": 0.1, "contrast": False, "use_counts": False,
+        "margin": 0.0, "rounds": 0, "folds": 2, "random_state": 0, "n_jobs": None,
+    }  # fmt: skip

@@ -280,3 +280,15 @@ def test_no_automatic_steps_where_there_is_nothing_to_choose():
     assert steps(X, random_groups(8, 8)) == 0
     same = np.ones((8, 3), np.float32)
     assert steps(same, random_groups(8, 4)) == 0
+
+
+def test_twenty_steps_of_a_tenth_unless_told_otherwise():
+    data = words_of_labels()
+    X, groups, group_labels = data[0], *data[2:]
+    learned, same, shorter, longer = (
+        group_label_embeddings(X, groups, group_labels, **steps).toarray()
+        for steps in ({}, {"n_steps": 20, "step": 0.1}, {"n_steps": 19}, {"step": 0.2})
+    )
+    np.testing.assert_array_equal(learned, same)
+    assert (learned != shorter).any()
+    assert (learned != longer).any()

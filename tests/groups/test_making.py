@@ -88,3 +88,12 @@ def test_bad_features_are_refused():
         clustered_groups(np.zeros((0, 3), np.float32), 0)
     with pytest.raises(DataError, match="NaN"):
         clustered_groups(np.array([[1.0], [np.nan]]), 1)
+
+
+def test_the_seed_is_0_unless_told_otherwise():
+    X = np.random.default_rng(0).normal(size=(64, 5)).astype(np.float32)
+    for make in (lambda **seed: clustered_groups(X, 3, **seed),
+                 lambda **seed: noisy_groups(X, 3, 0.5, **seed)):  # fmt: skip
+        default, first, second = make(), make(random_state=0), make(random_state=1)
+        np.testing.assert_array_equal(default.indices, first.indices)
+        assert (first.indices != second.indices).any()

@@ -100,3 +100,13 @@ def test_bad_input():
         within_spread(X, groups).bounds(noise=-1)
     with pytest.raises(DataError, match="same features"):
         within_spread(np.zeros((15, 2)), groups).bounds()
+
+
+def test_equal_instances_have_neither_ratio_nor_share_and_cost_nothing():
+    nothing, only_within = (WithinSpread(0.0, sigma_2, 4, 100, 10) for sigma_2 in (0.0, 1.0))
+    assert math.isnan(nothing.ratio)
+    assert math.isnan(nothing.share)
+    assert nothing.price == 1
+    assert only_within.ratio == math.inf
+    assert only_within.price == 2
+    assert WithinSpread(1.0, 3.0, 4, 100, 10).ratio == 3

@@ -9,7 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.metrics import (
+    coverage_at_k,
     evaluate,
+    macro_f1_at_k,
+    macro_precision_at_k,
+    macro_recall_at_k,
     ndcg_at_k,
     precision_at_k,
     psndcg_at_k,
@@ -141,3 +145,23 @@ def test_every_instance_twice_changes_nothing(random_case):
     plain = evaluate(made.predictions, made.Y, inverse_propensity=made.weights)
     doubled = evaluate(made.predictions[twice], made.Y[twice], inverse_propensity=made.weights)
     assert doubled.values == pytest.approx(plain.values)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        *(precision_at_k, recall_at_k, ndcg_at_k, psp_at_k, psr_at_k, psndcg_at_k),
+        *(macro_precision_at_k, macro_recall_at_k, macro_f1_at_k, coverage_at_k),
+    ],
+)
+def test_five_labels_are_looked_at_unless_told_otherwise(metric):
+    """Each instance has labels of its own, which are predicted after as many wrong ones as i."""
+    truth = [list(range(8 * i, 8 * i + 8)) for i in range(6)]
+    ranked = [[100 + j for j in range(i)] + rows for i, rows in enumerate(truth)]
+    weights = (np.linspace(1, 9, 106),) if metric.__name__.startswith("ps") else ()
+    Y = sp.csr_array(np.kron(np.eye(6, 106 // 8), np.ones(8)))
+    Y.resize(6, 106)
+    predictions = Predictions.from_lists(ranked, None, 106)
+    default = metric(predictions, Y, *weights)
+    four, five, six = (metric(predictions, Y, *weights, k=k) for k in (4, 5, 6))
+    assert four != default == five != six

@@ -52,8 +52,9 @@ def test_the_bins_add_up_to_the_precision(random_case, n_bins):
 
 
 def test_bad_bins_are_refused(case):
-    with pytest.raises(ConfigError, match="numbers that fall"):
-        frequency_bins(TRAINING, min_counts=(10, 100))
+    for counts in ((10, 100), (10, 10), (11, 10, 10)):
+        with pytest.raises(ConfigError, match="numbers that fall"):
+            frequency_bins(TRAINING, min_counts=counts)
     with pytest.raises(ConfigError, match=">= 1, got 0"):
         frequency_bins(TRAINING, n_bins=0)
     with pytest.raises(DataError, match="0..1"):

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from multitudes.errors import DataError
-from multitudes.metrics import Resampling, bootstrap, compare, compare_sets, evaluate
+from multitudes.metrics import (
+    Comparison,
+    Difference,
+    Resampling,
+    bootstrap,
+    compare,
+    compare_sets,
+    evaluate,
+)
 from multitudes.types import Predictions
 
 
@@ -92,3 +100,12 @@ def test_the_table_and_the_json(case):
 def test_other_instances_are_refused():
     with pytest.raises(DataError, match="2 instances and the truth 1"):
         compare([[0]], [[0], [1]], [[0]])
+
+
+def test_a_row_has_the_ends_of_the_interval_in_percent_and_p():
+    low, high, p = -0.0125, 0.25, 0.04321
+    found = Comparison({"P@1": Difference(0.5, 0.375, 0.125, low, high, p)}, 8, Resampling(5))
+    header, row = found.rows()
+    assert header[-2:] == ["95% interval", "p"]
+    assert row == ["P@1", "50.00", "37.50", "+12.50", "[-1.25, +25.00]", "0.0432"]
+    assert found.remarks()[0].startswith("8 instances; in percent")

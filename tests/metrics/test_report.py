@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+from multitudes import views
 from multitudes.metrics import (
+    Report,
     Resampling,
     UnknownLabels,
     compare,
@@ -89,3 +91,20 @@ def test_few_cut_offs_have_columns_also_with_intervals(case):
 def test_more_cut_offs_change_no_number(case):
     few, many = (evaluate(case.ranked, case.Y, ks=ks).values for ks in ((1, 3), range(1, 9)))
     assert few.items() <= many.items()
+
+
+def test_the_best_one_three_and_five_are_looked_at_unless_told_otherwise(case):
+    report = evaluate(case.ranked, case.truth)
+    assert [name for name in report.values if name.startswith("P@")] == ["P@1", "P@3", "P@5"]
+    compared = compare(case.ranked, case.ranked, case.truth, resampling=Resampling(5))
+    assert list(compared.differences)[:3] == ["P@1", "P@3", "P@5"]
+
+
+def test_a_notebook_shows_the_table_and_its_remarks_and_nothing_between(case):
+    found = Report({"P@1": 0.5}, 4, 5)
+    shown = found._repr_html_()
+    header, *rows = found.rows()
+    table = views.table(header, rows)
+    assert shown.startswith(str(table) + "<div")
+    assert shown.count("<div") == len(found.remarks()) == 1
+    assert found.table().splitlines()[-1].startswith("4 instances, 5 labels")

@@ -1,0 +1,1 @@
+"""The mutation campaign: where a line of the library is changed, a test should fail."""
