@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from multitudes.config import Config
 from multitudes.errors import ConfigError, NotFittedError, suggestion
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.metrics import precision_at_k
-from multitudes.scikit_learn import BaseEstimator, TargetTags, check_feature_names
+from multitudes.scikit_learn import BaseEstimator, TargetTags, check_feature_names, sparse
 from multitudes.types import Predictions, Sparse
 from multitudes.validation import checked_features, label_matrix
 from multitudes.validation.few_rows import Rows, sound_rows
@@ -146,4 +148,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def note_feature_names(self, X: Any) -> None:
         """Set `feature_names_in_` if X is a table with names of columns."""
-        check_feature_names(self, X, reset=True)
+        has_none = isinstance(X, np.ndarray) or sparse.issparse(X)
+        if not has_none or hasattr(self, "feature_names_in_"):  # of an earlier fit
+            check_feature_names(self, X, reset=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from multitudes.errors import DataError, require
+from multitudes.scikit_learn import sparse as sp
 
 
 def tidy_frame(

@@ -1,21 +1,15 @@
-"""What is taken from scikit-learn, imported without the packages that it imports and we never use.
+"""What is taken from scikit-learn and SciPy, without what they import and we never use.
 
-``sklearn.base`` imports scipy.stats and, where it is installed, pandas, for functions that
-estimators of this library do not call. Together they take longer to import than everything else,
-and 100 MB. So placeholders stand in their places until scikit-learn is imported, and no longer: a
-later ``import pandas`` finds pandas. What scikit-learn looks up in a placeholder comes from the
-package itself, imported then.
+``sklearn.base`` imports joblib, narwhals, several parts of SciPy and, if there is one, pandas;
+``scipy.sparse`` imports all that numpy has, such as its tests. It is for functions that estimators
+of this library do not call. Together it takes longer to import than everything else, and 130 MB.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import ModuleType
-from typing import Any
+import numpy  # noqa: F401  it is there before its placeholders
+
+from multitudes.placeholders import placeholders
 
 __all__ = [
     "BaseEstimator",
@@ -25,41 +19,29 @@ __all__ = [
     "check_feature_names",
     "clone",
     "get_tags",
+    "sparse",
 ]
 
-UNUSED = ("pandas", "scipy.stats")
+UNUSED_OF_NUMPY = ("numpy.f2py", "numpy.testing")
+UNUSED = (
+    "joblib",
+    "narwhals",
+    "narwhals.stable",
+    "narwhals.stable.v2",
+    "pandas",
+    "scipy.linalg",
+    "scipy.sparse.csgraph",
+    "scipy.sparse.linalg",
+    "scipy.special",
+    "scipy.stats",
+    "sklearn.utils.parallel",
+)
 
+with placeholders(*UNUSED_OF_NUMPY):
+    from scipy import sparse
 
-class Placeholder(ModuleType):
-    """A module that is imported when something of it is used."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # questions of the import system, which takes no for an answer
-            raise AttributeError(name)
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), name)
-
-
-@contextmanager
-def placeholders(*names: str) -> Iterator[None]:
-    """Let modules that are installed, but not yet imported, be imported by name alone."""
-    mine = {
-        name: Placeholder(name)
-        for name in names
-        if name not in sys.modules and importlib.util.find_spec(name) is not None
-    }
-    sys.modules.update(mine)
-    try:
-        yield
-    finally:
-        for name, module in mine.items():
-            if sys.modules.get(name) is module:
-                del sys.modules[name]
-
-
-with placeholders(*UNUSED):
-    from sklearn.base import BaseEstimator, TransformerMixin, clone
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils import TargetTags, get_tags
-    from sklearn.utils.validation import _check_feature_names as check_feature_names
+    with placeholders(*UNUSED):
+        from sklearn.base import BaseEstimator, TransformerMixin, clone
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils import TargetTags, get_tags
+        from sklearn.utils.validation import _check_feature_names as check_feature_names

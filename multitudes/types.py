@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from multitudes import memory, views
 from multitudes.errors import ConfigError, DataError, counted
 from multitudes.frames import tidy_frame
+from multitudes.scikit_learn import sparse as sp
 
 __all__ = [
     "AddsLabels",

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import NoReturn
 
 from multitudes import stopping
+from multitudes.cli import process
 
 TRACEBACK_VARIABLE = "MULTITUDES_TRACEBACK"
 
@@ -21,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command ``multitudes``; never returns."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     typed.set(tuple(given))
+    if arguments is None:
+        process.collect_later()
     # Allowed before and after the verb: it is what one adds to a command that just failed.
     if "--traceback" in given:
         given.remove("--traceback")
@@ -36,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Before or after the verb, which handles its own: typer makes it an exit code of its own.
         if end.__context__ and isinstance(end.__context__.__cause__, KeyboardInterrupt):
             _stop()
+        if arguments is None:
+            stopping.let_go()
+            process.leave(end.code)
         raise
     finally:
         if arguments is None:

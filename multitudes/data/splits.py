@@ -20,7 +20,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from multitudes.data.dataset import Dataset
 from multitudes.errors import ConfigError, DataError, suggestion
@@ -158,6 +157,8 @@ def _components(dataset: Dataset) -> IntArray:
             "this Dataset has no groups, so it cannot be split by='group': split by='random', or "
             "read a file with a group field"
         )
+    from scipy.sparse.csgraph import connected_components  # slow to import
+
     links = dataset.groups.tocoo()
     linked = links.data != 0
     n, n_groups = links.shape

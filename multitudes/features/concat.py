@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features.weighting import side_by_side
 from multitudes.scikit_learn import BaseEstimator, TransformerMixin, clone
+from multitudes.scikit_learn import sparse as sp
 from multitudes.store import build, checks, state_of
 from multitudes.store.state import State
 from multitudes.validation import checked_features

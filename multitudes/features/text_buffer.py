@@ -97,7 +97,8 @@ def encoded(joined: str, *, lowercase: bool, strip_accents: bool) -> npt.NDArray
     elif lowercase:
         joined = joined.lower()
     # A lone surrogate is not a character; "?" keeps its neighbors apart.
-    return np.frombuffer((joined + END).encode("utf-8", "replace"), np.uint8)
+    # Writable, as other bytes of terms are: kernels would be compiled once more for a constant.
+    return np.frombuffer(bytearray((joined + END).encode("utf-8", "replace")), np.uint8)
 
 
 def without_accents(text: str) -> str:

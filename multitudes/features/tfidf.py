@@ -326,8 +326,9 @@ def learn_terms(
     kept_counts[columns[columns >= 0]] = document_counts[columns >= 0]
     idf = (np.log((1 + len(texts)) / (1 + kept_counts)) + 1).astype(np.float32)
     X = weighted(
-        chunks, len(vocabulary), sublinear_tf=config.sublinear_tf, idf=idf, columns=columns
-    )
+        chunks, len(vocabulary), sublinear_tf=config.sublinear_tf, idf=idf, columns=columns,
+        n_jobs=config.n_jobs,
+    )  # fmt: skip
     return X, vocabulary, idf
 
 

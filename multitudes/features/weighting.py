@@ -10,12 +10,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes.features.term_counts import Counts
-from multitudes.files.large import joined, new_array
+from multitudes.files.large import new_array
 from multitudes.kernels.text import term_weights as kernels
+from multitudes.kernels.threads import ThreadTeam
 from multitudes.types import FloatArray
 
 SAME_COLUMNS = np.empty(0, np.int32)
 NO_WEIGHTS = np.empty(0, np.float32)
+NO_COUNTS = Counts(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
 
 
 def weighted(
@@ -25,31 +27,42 @@ def weighted(
     sublinear_tf: bool,
     idf: FloatArray = NO_WEIGHTS,
     columns: npt.NDArray[np.int32] = SAME_COLUMNS,
+    n_jobs: int | None = 1,
 ) -> sp.csr_array[Any]:
     """Counts as one CSR (n_rows, n_columns), float32, indices sorted; empties `chunks`.
 
     Chunks are let go one by one, so that counts and output are not both held whole.
     """
-    n_rows = sum(len(chunk.indptr) - 1 for chunk in chunks)
-    most = sum(len(chunk.ids) for chunk in chunks)
+    rows = ends_of([len(chunk.indptr) - 1 for chunk in chunks])
+    all_kept = not len(columns) or columns.min() >= 0
+    values = ends_of([
+        len(chunk.ids) if all_kept else int(np.count_nonzero(columns[chunk.ids] >= 0))
+        for chunk in chunks
+    ])  # fmt: skip
+    n_rows, done = int(rows[-1]), int(values[-1])
     indptr = np.zeros(n_rows + 1, np.int64)
-    indices, data = new_array(most, np.int32), new_array(most, np.float32)
-    row, done = 0, 0
-    chunks.reverse()
-    while chunks:
-        chunk = chunks.pop()
-        stop = row + len(chunk.indptr) - 1
+    indices, data = new_array(done, np.int32), new_array(done, np.float32)
+
+    def weigh(k: int) -> None:
+        chunk, chunks[k] = chunks[k], NO_COUNTS
+        own, place = np.empty_like(chunk.indptr), slice(values[k], values[k + 1])
         kernels.weigh_rows(
             chunk.indptr, chunk.ids, chunk.counts, columns, idf, sublinear_tf,
-            indptr[row : stop + 1], indices[done:], data[done:],
+            own, indices[place], data[place],
         )  # fmt: skip
-        indptr[row : stop + 1] += done
-        row, done = stop, int(indptr[stop])
-    if done < most:
-        indices, data = joined([indices[:done]], np.int32), joined([data[:done]], np.float32)
+        indptr[rows[k] + 1 : rows[k + 1] + 1] = own[1:] + values[k]
+
+    with ThreadTeam(n_jobs) as team:
+        team.map(weigh, range(len(chunks)))
+    chunks.clear()
     # scipy would widen the indices to the row pointer's type.
     pointer = indptr.astype(np.int32) if done <= np.iinfo(np.int32).max else indptr
     return sp.csr_array((data, indices, pointer), shape=(n_rows, n_columns))
+
+
+def ends_of(sizes: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Where each of some pieces begins, and where the last ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
 def normalized(X: sp.csr_array[Any]) -> sp.csr_array[Any]:

@@ -4,8 +4,8 @@ numba compiles one function at a time, whatever the number of threads, so only a
 help. It compiles by rehearsing: it runs a *stage* of the real work on a handful of values, and
 leaves the machine code in numba's cache on disk, where this process finds it. A stage is claimed
 by making a folder, which only one of the two can do; whoever needs a stage that the other has
-claimed waits for it. If the helper fails, is killed, or has no place to write to, this process
-compiles for itself, as it would have done without.
+claimed compiles the one after it, if that is free, and waits. If the helper fails, is killed, or
+has no place to write to, this process compiles for itself, as it would have done without.
 
 ``MULTITUDES_COMPILE_AHEAD=off`` turns it off.
 """
@@ -29,21 +29,29 @@ import numba
 
 from multitudes.kernels.threads import available_cores
 
-CLUSTERING, SOLVER, SEARCH = "clustering", "solver", "search"  # stages of a label tree's life
+# Stages of a label tree's life.
+CLUSTERING, SOLVER, INDEX, SEARCH = "clustering", "solver", "index", "search"
+# What comes right after a stage, and may be compiled by whoever waits for that.
+NEXT = {CLUSTERING: SOLVER}
 
 VARIABLE = "MULTITUDES_COMPILE_AHEAD"
 LOOK_EVERY = 0.01  # seconds
 PATIENCE = 60.0  # seconds after which this process compiles a stage that the helper had claimed
 
 
+Rehearsal = Callable[[], object]
+
+
 class Helper:
     """The second process, as the first one sees it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], folder: Path, stages: list[str]) -> None:
-        self.process, self.folder = process, folder
+    def __init__(
+        self, process: subprocess.Popen[bytes], folder: Path, stages: Mapping[str, Rehearsal]
+    ) -> None:
+        self.process, self.folder, self.rehearsals = process, folder, stages
         self.open = set(stages)  # those of which nobody here knows yet who compiles them
         self.owner = os.getpid()  # a forked child has neither the helper nor its threads
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a rehearsal needs stages, too
 
     def settle(self, stage: str) -> None:
         """Claim a stage for this process, or wait until the helper is done with it."""
@@ -52,10 +60,18 @@ class Helper:
                 return
             self.open.discard(stage)
             if not _claimed(self.folder, stage):
+                self._work_ahead(NEXT.get(stage, ""), self.folder / f"{stage}.done")
                 self._wait(self.folder / f"{stage}.done")
             if self.process.poll() is not None:
                 shutil.rmtree(self.folder, ignore_errors=True)  # it was killed
                 self.open.clear()
+
+    def _work_ahead(self, stage: str, done: Path) -> None:
+        """Compile a stage that is still free, unless there is nothing to wait for."""
+        if stage in self.open and not done.exists() and _claimed(self.folder, stage):
+            self.open.discard(stage)
+            with suppress(Exception):  # the real work will say what is wrong
+                self.rehearsals[stage]()
 
     def _wait(self, done: Path) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -70,15 +86,16 @@ _lock = threading.Lock()
 _asked_in: int | None = None  # the process in which `start` was called
 
 
-def start(module: str, stages: Mapping[str, Any]) -> None:
+def start(module: str, stages: Mapping[str, tuple[Any, Rehearsal]]) -> None:
     """Start the helper, once in a process, if kernels are missing in the cache.
 
     Parameters
     ----------
     module : str
         What the helper runs: a module whose main program calls `rehearse`.
-    stages : mapping of name to kernel
-        In the order in which they are to be compiled; the last kernel of each that is compiled.
+    stages : mapping of name to (kernel, rehearsal)
+        In the order in which they are to be compiled; the last kernel of each that is compiled,
+        and what compiles it.
     """
     global _helper, _asked_in
     with _lock:
@@ -86,7 +103,11 @@ def start(module: str, stages: Mapping[str, Any]) -> None:
             return
         _asked_in = os.getpid()
         if _may_start():
-            missing = [name for name, kernel in stages.items() if not is_cached(kernel)]
+            missing = {
+                name: rehearsal
+                for name, (kernel, rehearsal) in stages.items()
+                if not is_cached(kernel)
+            }
             _helper = _started(module, missing) if missing else None
 
 
@@ -97,7 +118,7 @@ def need(stage: str) -> None:
         helper.settle(stage)
 
 
-def rehearse(folder: Path, stages: Mapping[str, Callable[[], object]]) -> None:
+def rehearse(folder: Path, stages: Mapping[str, Rehearsal]) -> None:
     """Be the helper: run the stages that the other process has not claimed, one by one."""
     try:
         for name, run in stages.items():
@@ -143,7 +164,7 @@ def _may_start() -> bool:
     return wanted and is_python and is_first and available_cores() > 1
 
 
-def _started(module: str, stages: list[str]) -> Helper | None:
+def _started(module: str, stages: Mapping[str, Rehearsal]) -> Helper | None:
     environment = {
         **os.environ,
         VARIABLE: "off",

@@ -10,6 +10,11 @@ from numba import njit, types
 from numba.core import cgutils, event
 from numba.extending import intrinsic
 
+from multitudes.placeholders import placeholders
+
+with placeholders("scipy.linalg", "scipy.linalg.cython_blas"):  # no kernel of ours needs them
+    import numba.np.arraymath  # noqa: F401  before numba itself does, with its first kernel
+
 # For functions that only other kernels call. Without the wrapper that makes them callable from
 # Python they compile faster, the more so the more arrays they take.
 _options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.files.large import new_array
 from multitudes.kernels import ahead
 from multitudes.kernels.clustering.label_sums import sum_rows_by_label
 from multitudes.kernels.threads import ThreadTeam
+from multitudes.scikit_learn import sparse as sp
 from multitudes.types import FloatArray, IntArray, Sparse
 from multitudes.validation import checked_number, checked_truth, checked_vectors
 from multitudes.validation.sparse import csr_of

@@ -12,10 +12,13 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from multitudes import progress
 from multitudes.kernels import ahead
-from multitudes.kernels.ahead import CLUSTERING, SEARCH, SOLVER
+from multitudes.kernels.ahead import CLUSTERING, INDEX, SEARCH, SOLVER
 from multitudes.kernels.clustering.kmeans import split_sparse
+from multitudes.kernels.search import index
 from multitudes.kernels.search.beam_search import search_block
+from multitudes.kernels.search.index import SearchArrays
 from multitudes.kernels.solver.clusters import fill_kept
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree, pifa
@@ -23,12 +26,17 @@ from multitudes.labels.tree_building import build_tree
 from multitudes.linear.checkpoint import Checkpoint
 from multitudes.linear.level_weights import Chunk, LevelWeights
 from multitudes.linear.scoring import scoring
-from multitudes.linear.search_index import SearchIndex
+from multitudes.linear.search_index import build_arrays, own_numbers
 from multitudes.linear.tasks import SolverConfig
 from multitudes.linear.train_tree import TreeTask, train_tree
-from multitudes.types import Sparse
+from multitudes.types import Sparse, room_for_lists
 
-LAST_KERNELS = {CLUSTERING: split_sparse, SOLVER: fill_kept, SEARCH: search_block}
+LAST_KERNELS = {
+    CLUSTERING: split_sparse,
+    SOLVER: fill_kept,
+    INDEX: index.fill_chunks,
+    SEARCH: search_block,
+}
 N_LABELS, N_FEATURES = 256, 64
 
 
@@ -36,10 +44,11 @@ def compile_ahead(*, from_texts: bool = False) -> None:
     """Let a second process compile what this one will need, if it is not in the cache.
 
     While texts are counted there is time for everything. Without, this process is about to
-    cluster, and the helper begins at the other end.
+    cluster, and the helper begins at the other end. Whoever waits for the search compiles its
+    index meanwhile, which takes a third of the time.
     """
-    order = (CLUSTERING, SOLVER, SEARCH) if from_texts else (SEARCH, SOLVER)
-    ahead.start(__name__, {stage: LAST_KERNELS[stage] for stage in order})
+    order = (CLUSTERING, SOLVER, SEARCH, INDEX) if from_texts else (SEARCH, SOLVER, INDEX)
+    ahead.start(__name__, {stage: (LAST_KERNELS[stage], REHEARSALS[stage]) for stage in order})
 
 
 def cluster() -> None:
@@ -51,16 +60,36 @@ def cluster() -> None:
 def solve() -> None:
     """Train all levels of a tree."""
     X, Y = _problem()
-    with ThreadTeam(1) as team:
+    with progress.hushed(), ThreadTeam(1) as team:
         train_tree(TreeTask(X, Y, SolverConfig()), _tree(), team, Checkpoint(None, ""))
 
 
-def search() -> None:
-    """Find labels with made-up weights."""
+def lay_out() -> None:
+    """Make the index of made-up weights that a search reads."""
     tree = _tree()
     levels = [_weights(offsets).converted("float16", offsets) for offsets in tree.offsets]
-    index = SearchIndex(tree, levels, N_FEATURES)
-    index.search(_problem()[0], top_k=5, beam_width=10, scoring=scoring("l3-hinge"))
+    build_arrays(tree, levels, N_FEATURES)
+
+
+def search() -> None:
+    """Search for no instance, in an index of nothing: its kernels are of another stage."""
+    nothing = SearchArrays(
+        level_start=np.zeros(1, np.int64),
+        cluster=np.zeros((0, index.N_COLUMNS), np.int64),
+        block_mask=np.zeros(0, np.int32),
+        block_line=np.zeros(0, np.float32),
+        group=np.zeros(0, np.int32),
+        code=np.zeros(0, np.uint16),
+        slot_labels=own_numbers(0),
+        largest_chunk=1,
+        wide=0,
+    )
+    rule = scoring("l3-hinge")
+    labels, scores = room_for_lists(0, 5)
+    search_block(
+        np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), 0, nothing,
+        10, rule.kind, rule.power, labels, scores,
+    )  # fmt: skip
 
 
 def _problem() -> tuple[Sparse, Sparse]:
@@ -97,7 +126,7 @@ def _weights(offsets: np.ndarray) -> LevelWeights:
     return LevelWeights.from_chunks(chunks, np.ones(len(chunks), np.int64))
 
 
-REHEARSALS = {CLUSTERING: cluster, SOLVER: solve, SEARCH: search}
+REHEARSALS = {CLUSTERING: cluster, SOLVER: solve, INDEX: lay_out, SEARCH: search}
 
 if __name__ == "__main__":
     ahead.rehearse(Path(sys.argv[1]), {stage: REHEARSALS[stage] for stage in sys.argv[2:]})

@@ -49,8 +49,10 @@ class SearchIndex:
     @cached_property
     def arrays(self) -> SearchArrays:
         """What the kernels read."""
+        ahead.need(ahead.INDEX)
+        arrays = build_arrays(self.tree, self.levels, self.n_features)
         ahead.need(ahead.SEARCH)
-        return build_arrays(self.tree, self.levels, self.n_features)
+        return arrays
 
     @cached_property
     def overlap(self) -> OverlapSearch | None:

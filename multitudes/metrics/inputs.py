@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 
 from multitudes import memory
 from multitudes.errors import ConfigError, DataError
+from multitudes.scikit_learn import sparse as sp
 from multitudes.types import NO_LABEL, LabelArray, Predictions, Sparse
 from multitudes.validation import checked_predictions, checked_truth
 from multitudes.validation.matrices import dense_rows

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from multitudes import memory
 from multitudes.errors import DataError
+from multitudes.scikit_learn import sparse as sp
 from multitudes.types import Sparse
 from multitudes.validation.arrays import REAL, as_array
 from multitudes.validation.passes import first_not_finite

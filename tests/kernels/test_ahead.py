@@ -16,13 +16,17 @@ from multitudes.kernels import ahead
 FOREVER = "import time; time.sleep(600)"
 
 
+def nothing() -> None:
+    """A rehearsal."""
+
+
 @pytest.fixture
 def helper(tmp_path: Path):
     """A helper that never does anything."""
     folder = tmp_path / "claims"
     folder.mkdir()
     process = subprocess.Popen([sys.executable, "-c", FOREVER])
-    yield ahead.Helper(process, folder, ["first", "second"])
+    yield ahead.Helper(process, folder, {"first": nothing, "second": nothing})
     process.kill()
     process.wait()
 
@@ -35,7 +39,7 @@ def no_start(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(ahead, "_asked_in", None)
     monkeypatch.setattr(ahead, "available_cores", lambda: 2)
     monkeypatch.delenv(ahead.VARIABLE, raising=False)
-    monkeypatch.setattr(ahead, "_started", lambda module, stages: started.append(stages))
+    monkeypatch.setattr(ahead, "_started", lambda module, stages: started.append(list(stages)))
     return started
 
 
@@ -69,6 +73,35 @@ def test_waits_until_the_helper_is_done(helper: ahead.Helper) -> None:
     assert not waiting.is_alive()
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_who_waits_compiles_what_comes_next(
+    fails: bool, helper: ahead.Helper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "NEXT", {"first": "second"})
+    (helper.folder / "first").mkdir()  # claimed by the helper
+
+    def second() -> None:
+        helper.settle("second")  # the rehearsal is real work, and asks for its stage
+        (helper.folder / "first.done").touch()
+        if fails:
+            raise RuntimeError
+
+    helper.rehearsals = {"second": second}
+    helper.settle("first")
+    assert (helper.folder / "second").exists()  # claimed, and so left alone by the helper
+    assert not helper.open
+
+
+def test_nothing_is_compiled_ahead_where_there_is_nothing_to_wait_for(
+    helper: ahead.Helper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "NEXT", {"first": "second"})
+    (helper.folder / "first").mkdir()
+    (helper.folder / "first.done").touch()
+    helper.settle("first")
+    assert helper.open == {"second"}
+
+
 def test_a_killed_helper_is_not_waited_for(helper: ahead.Helper) -> None:
     (helper.folder / "first").mkdir()
     waiting = threading.Thread(target=helper.settle, args=("first",))
@@ -99,9 +132,9 @@ def test_what_is_cached_is_not_compiled_ahead(tmp_path: Path, no_start: list[lis
     stored, missing = Kernel(tmp_path / "stored"), Kernel(tmp_path / "missing")
     stored.index.parent.mkdir()
     stored.index.touch()
-    ahead.start("module", {"first": stored, "second": missing})
+    ahead.start("module", {"first": (stored, nothing), "second": (missing, nothing)})
     assert no_start == [["second"]]
-    ahead.start("module", {"second": missing})
+    ahead.start("module", {"second": (missing, nothing)})
     assert no_start == [["second"]]  # once in a process
 
 
@@ -118,7 +151,7 @@ def test_can_be_turned_off(
     value: str, tmp_path: Path, no_start: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(ahead.VARIABLE, value)
-    ahead.start("module", {"first": Kernel(tmp_path)})
+    ahead.start("module", {"first": (Kernel(tmp_path), nothing)})
     assert not no_start
 
 
@@ -126,7 +159,7 @@ def test_one_core_has_no_time_for_a_helper(
     tmp_path: Path, no_start: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ahead, "available_cores", lambda: 1)
-    ahead.start("module", {"first": Kernel(tmp_path)})
+    ahead.start("module", {"first": (Kernel(tmp_path), nothing)})
     assert not no_start
 
 
@@ -135,4 +168,4 @@ def test_no_room_for_claims_means_no_helper(monkeypatch: pytest.MonkeyPatch) -> 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(ahead.tempfile, "mkdtemp", full)
-    assert ahead._started("module", ["first"]) is None
+    assert ahead._started("module", {"first": nothing}) is None

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from multitudes import memory
 from multitudes.data.catalogue.world import (
@@ -27,6 +26,7 @@ from multitudes.data.catalogue.world import (
 from multitudes.data.dataset import Dataset
 from multitudes.data.groups import merge_labels, random_groups
 from multitudes.errors import ConfigError
+from multitudes.scikit_learn import sparse as sp
 from multitudes.types import IntArray, Sparse
 from multitudes.validation import checked_count, checked_number
 

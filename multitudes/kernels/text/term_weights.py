@@ -33,7 +33,7 @@ def weigh_rows(
     keys = np.empty(longest, np.int64)
     logs = np.log(np.arange(1, 65)) + 1.0
     for row in range(indptr.shape[0] - 1):
-        n = 0
+        n = np.int64(0)  # as a literal 0, `sort_keys` would be compiled for it
         for i in range(indptr[row], indptr[row + 1]):
             column = columns[ids[i]] if columns.shape[0] > 0 else ids[i]
             if column >= 0:
@@ -56,17 +56,24 @@ def weigh_rows(
 
 @njit(cache=True, nogil=True)
 def sort_keys(keys: Longs, n: int) -> None:
-    """Sort keys[:n] in place; INOUT int64. Most rows are short: insertion beats a general sort."""
+    """Sort keys[:n] in place; INOUT int64.
+
+    Most rows are short, where insertion beats a general sort; longer ones are sorted with gaps
+    (Shell's method), which numba compiles in a tenth of the time that its own sort takes.
+    """
+    gap = 1
     if n > 48:
-        keys[:n].sort()
-        return
-    for i in range(1, n):
-        key = keys[i]
-        j = i - 1
-        while j >= 0 and keys[j] > key:
-            keys[j + 1] = keys[j]
-            j -= 1
-        keys[j + 1] = key
+        while gap < n // 9:
+            gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            key = keys[i]
+            j = i - gap
+            while j >= 0 and keys[j] > key:
+                keys[j + gap] = keys[j]
+                j -= gap
+            keys[j + gap] = key
+        gap //= 3
 
 
 @njit(cache=True, nogil=True)
