@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
@@ -64,6 +64,23 @@ def placeholders(*names: str) -> Iterator[None]:
             if sys.modules.get(name) is module:
                 del sys.modules[name]
                 _forget(name, module)
+
+
+def import_without(modules: tuple[str, ...], unused: tuple[str, ...]) -> None:
+    """Import modules of one package with placeholders for others, if that can be done.
+
+    A version of the package that uses more of them while it is imported is left alone, as if nobody
+    had tried: whoever imports it next gets it with all that it wants.
+    """
+    before = set(sys.modules)
+    with suppress(Exception), placeholders(*unused):
+        for name in modules:
+            importlib.import_module(name)
+        return
+    package = modules[0].partition(".")[0]
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] == package:
+            del sys.modules[name]
 
 
 def _exists(name: str) -> bool:

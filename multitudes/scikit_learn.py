@@ -3,13 +3,14 @@
 ``sklearn.base`` imports joblib, narwhals, several parts of SciPy and, if there is one, pandas;
 ``scipy.sparse`` imports all that numpy has, such as its tests. It is for functions that estimators
 of this library do not call. Together it takes longer to import than everything else, and 130 MB.
+A version of scikit-learn that needs more of it while it is imported, as 1.6 does, gets all of it.
 """
 
 from __future__ import annotations
 
 import numpy  # noqa: F401  it is there before its placeholders
 
-from multitudes.placeholders import placeholders
+from multitudes.placeholders import import_without, placeholders
 
 __all__ = [
     "BaseEstimator",
@@ -40,8 +41,8 @@ UNUSED = (
 with placeholders(*UNUSED_OF_NUMPY):
     from scipy import sparse
 
-    with placeholders(*UNUSED):
-        from sklearn.base import BaseEstimator, TransformerMixin, clone
-        from sklearn.exceptions import NotFittedError
-        from sklearn.utils import TargetTags, get_tags
-        from sklearn.utils.validation import _check_feature_names as check_feature_names
+    import_without(("sklearn.base", "sklearn.utils.validation"), UNUSED)
+    from sklearn.base import BaseEstimator, TransformerMixin, clone
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils import TargetTags, get_tags
+    from sklearn.utils.validation import _check_feature_names as check_feature_names
