@@ -7,7 +7,7 @@ packages. The ten labels are the most frequent tags of the facets ``use`` and ``
 package is for.
 
 Features are 512 numbers for a sentence, of length 1: word TF-IDF reduced by a singular value
-decomposition, both learned from all training descriptions without their tags.
+decomposition, both learned from the training packages that have one of the ten tags.
 """
 
 from __future__ import annotations
@@ -98,19 +98,20 @@ def packages(source: Path) -> tuple[Packages, Packages]:
 
     training, test = records(source / "trn.jsonl.xz"), records(source / "tst.jsonl.xz")
     chosen = frequent(training, [one["title"] for one in records(source / "lbl.jsonl.xz")])
+    training = [one for one in training if chosen & set(one["labels"])]
+    test = [one for one in test if chosen & set(one["labels"])]
     texts = [sentence for one in training for sentence in sentences_of(one)]
     words = TfidfFeatures(n_jobs=1).fit(texts)
     reduced = TruncatedSVD(N_FEATURES, random_state=0).fit(words.transform(texts))
 
     def with_features(given: list[dict[str, Any]]) -> Packages:
-        kept = [one for one in given if chosen & set(one["labels"])]
-        found = [sentences_of(one) for one in kept]
+        found = [sentences_of(one) for one in given]
         X = reduced.transform(words.transform([text for one in found for text in one]))
         lengths = np.linalg.norm(X, axis=1, keepdims=True)
         X = (X / np.maximum(lengths, 1e-9)).astype(np.float32)
         places = np.cumsum([len(one) for one in found])[:-1]
-        Y = np.array([[label in one["labels"] for label in sorted(chosen)] for one in kept])
-        names = [one["uid"] for one in kept]
+        Y = np.array([[label in one["labels"] for label in sorted(chosen)] for one in given])
+        names = [one["uid"] for one in given]
         return Packages(names, np.split(X, places), sp.csr_array(Y.astype(np.float32)))
 
     return with_features(training), with_features(test)

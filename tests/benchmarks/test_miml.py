@@ -11,13 +11,26 @@ import pytest
 
 pytest.importorskip("torch")
 
-from benchmarks.evidence.of_miml import BAGS, NETWORK, row
+from benchmarks.evidence.of_miml import (
+    BAGS,
+    CHOSEN,
+    DEEP_MIML,
+    DIGITS,
+    NETWORK,
+    OWN_RATES,
+    RATES,
+    TAUS,
+    TEXT,
+    TEXT_TAUS,
+    row,
+)
 from benchmarks.miml.digits import class_means, divided
 from benchmarks.miml.figures import draw
 from benchmarks.miml.measure import measured, searched
 from benchmarks.miml.problem import nearest
 from benchmarks.miml.sentences import divided as divided_text
 from benchmarks.miml.sentences import sentences_of
+from benchmarks.report.records import Records
 
 TINY = {**NETWORK, "batch_size": 8, "n_epochs": 2}
 
@@ -117,3 +130,27 @@ def test_sentences_of_packages_become_bags(tmp_path: Path, monkeypatch: pytest.M
 def test_the_figure_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     assert draw(tmp_path).exists()
+
+
+def best(data: str, prefix: str, values: tuple[float, ...]) -> float:
+    """The value with the highest mean validation accuracy in the record of a search."""
+    record = Records()[f"miml-{'text' if data == TEXT else 'digits'}-search-{data}"]
+    means = {
+        value: np.mean(list(record.values(f"{prefix} {value:g}", "validation accuracy").values()))
+        for value in values
+    }
+    return max(means, key=lambda value: means[value])  # the first, and smallest, of equal ones
+
+
+@pytest.mark.parametrize(("where", "loss"), CHOSEN)
+def test_settings_are_those_that_the_search_found_best(where: str, loss: str) -> None:
+    choice = CHOSEN[where, loss]
+    data, prefix = (TEXT, loss) if where == TEXT else (DIGITS, f"{where}, {loss}")
+    assert choice.rate == best(data, f"{prefix}, {DEEP_MIML}, rate", RATES)
+    assert RATES[0] < choice.rate < RATES[-1]
+    for mask, tau in choice.taus.items():
+        taus = TEXT_TAUS if where == TEXT else TAUS
+        assert tau == best(data, f"{prefix}, {mask}, tau", taus)
+    for mask, rate in choice.own.items():
+        assert rate == best(data, f"{prefix}, {mask}, rate", OWN_RATES)
+        assert OWN_RATES[0] < rate < OWN_RATES[-1]
