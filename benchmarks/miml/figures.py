@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.evidence.of_miml import MASKS
 from benchmarks.figures import saved
 from benchmarks.miml.digits import class_means, divided
 from multitudes.errors import require
 from multitudes.types import FloatArray
 
 SHOWN = {"bags of 4": 4, "bags of 50": 50}
-MASKS = {"EAGLE-0": "eagle-0", "EAGLE": "eagle"}
 
 
 def draw(folder: Path) -> Path:
