@@ -90,15 +90,15 @@ BAGS: dict[str, Row] = {
 }
 SENTENCES: Row = {"batch_size": 64, "n_epochs": 20}
 NETWORK: Row = {"hidden_size": 128, "n_concepts": 4}
-TAUS = (0.1, 0.3, 1.0, 3.0)
+TAUS = (0.03, 0.1, 0.3, 1.0)
 TEXT_TAUS = (1.0, 3.0, 10.0, 30.0)  # of rows of length 1
 BATCHES = (32, 512)  # beside 64, as in Table 6
 
 CHOSEN: dict[tuple[str, str], Choice] = {
     ("300 bags of 4", "proportion"): Choice(3e-2, {EAGLE_0: 0.3, EAGLE: 0.3}, {EAGLE: 3e-3}),
     ("24 bags of 50", "proportion"): Choice(1e-2, {EAGLE_0: 0.3, EAGLE: 0.3}, {EAGLE: 3e-3}),
-    ("1,200 bags of 50", "proportion"): Choice(1e-2, {EAGLE_0: 0.3, EAGLE: 0.3}, {EAGLE: 3e-3}),
-    (TEXT, "proportion"): Choice(1e-3, {EAGLE_0: 3.0, EAGLE: 3.0}),
+    ("1,200 bags of 50", "proportion"): Choice(1e-2, {EAGLE_0: 0.1, EAGLE: 0.1}, {EAGLE: 3e-3}),
+    (TEXT, "proportion"): Choice(1e-2, {EAGLE_0: 3.0, EAGLE: 3.0}),
     ("300 bags of 4", "counts"): Choice(1e-2),
     ("24 bags of 50", "counts"): Choice(1e-2),
     ("1,200 bags of 50", "counts"): Choice(1e-2),
