@@ -98,7 +98,7 @@ CHOSEN: dict[tuple[str, str], Choice] = {
     ("300 bags of 4", "proportion"): Choice(3e-2, {EAGLE_0: 0.3, EAGLE: 0.3}, {EAGLE: 3e-3}),
     ("24 bags of 50", "proportion"): Choice(1e-2, {EAGLE_0: 0.3, EAGLE: 0.3}, {EAGLE: 3e-3}),
     ("1,200 bags of 50", "proportion"): Choice(1e-2, {EAGLE_0: 0.1, EAGLE: 0.1}, {EAGLE: 3e-3}),
-    (TEXT, "proportion"): Choice(1e-2, {EAGLE_0: 3.0, EAGLE: 3.0}),
+    (TEXT, "proportion"): Choice(1e-3, {EAGLE_0: 3.0, EAGLE: 3.0}),
     ("300 bags of 4", "counts"): Choice(1e-2),
     ("24 bags of 50", "counts"): Choice(1e-2),
     ("1,200 bags of 50", "counts"): Choice(1e-2),
