@@ -91,7 +91,7 @@ BAGS: dict[str, Row] = {
 SENTENCES: Row = {"batch_size": 64, "n_epochs": 20}
 NETWORK: Row = {"hidden_size": 128, "n_concepts": 4}
 TAUS = (0.03, 0.1, 0.3, 1.0)
-TEXT_TAUS = (1.0, 3.0, 10.0, 30.0)  # of rows of length 1
+TEXT_TAUS = (0.1, 0.3, 1.0, 3.0, 10.0)  # of rows of length 1
 BATCHES = (32, 512)  # beside 64, as in Table 6
 
 CHOSEN: dict[tuple[str, str], Choice] = {
