@@ -198,6 +198,7 @@ DIGIT_SEARCH = Study(
     run_search,
     {DIGITS: {}},
     NETWORK,
+    seeds=6,
     generated=(DIGITS,),
 )
 
