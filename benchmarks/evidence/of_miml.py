@@ -90,6 +90,7 @@ BAGS: dict[str, Row] = {
 }
 SENTENCES: Row = {"batch_size": 64, "n_epochs": 20}
 NETWORK: Row = {"hidden_size": 128, "n_concepts": 4}
+TESTED: Row = {**NETWORK, "measured": "test"}  # or a search with these settings would be taken for it
 TAUS = (0.03, 0.1, 0.3, 1.0)
 TEXT_TAUS = (0.1, 0.3, 1.0, 3.0, 10.0)  # of rows of length 1
 HARDER = 1.0  # a mask that is far from none, beside the one that was best
@@ -208,7 +209,7 @@ DIGIT_BAGS = Study(
     dict(digit_rows()),
     run,
     {DIGITS: {}},
-    NETWORK,
+    TESTED,
     seeds=5,
     generated=(DIGITS,),
 )
@@ -228,7 +229,7 @@ TEXT_BAGS = Study(
     dict(text_rows()),
     run,
     {TEXT: {}},
-    NETWORK,
+    TESTED,
     seeds=5,
 )
 
