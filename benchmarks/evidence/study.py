@@ -68,7 +68,8 @@ class Job:
     @property
     def file_name(self) -> str:
         """Where it is stored: the same for the same row of another study, so that it runs once."""
-        what = json.dumps([self.study.run.__module__, self.settings], sort_keys=True)
+        run = f"{self.study.run.__module__}.{self.study.run.__qualname__}"
+        what = json.dumps([run, self.settings], sort_keys=True)
         return f"{self.data}--{self.seed}--{hashlib.sha256(what.encode()).hexdigest()[:16]}.json"
 
     def __str__(self) -> str:

@@ -48,7 +48,7 @@ def group_simulation(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
 
 def miml(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
     """Embeddings are not in the record: they are computed again, in seconds."""
-    from benchmarks.miml import draw
+    from benchmarks.miml.figures import draw
 
     draw(folder)
 
@@ -79,7 +79,7 @@ DRAWINGS = (
     Drawing(("disentangle",), disentangle),
     Drawing(("groups",), groups),
     Drawing(("group_simulation",), group_simulation),
-    Drawing(("miml",), miml),
+    Drawing(("miml-digits-scikit-learn",), miml),
     Drawing(("prime-lf-msdocs-links-ablations",), prime),
     Drawing(("seq2set-eurlex-titles",), transport_weight_older),
     Drawing(("seq2set-transport-weight-eurlex-titles",), transport_weight),

@@ -78,7 +78,7 @@ def functions_of(code: CodeType) -> Iterator[CodeType]:
 def forget_results() -> None:
     """Empty the caches of tests, which hold what the unchanged library has computed."""
     for living in gc.get_objects():
-        if isinstance(living, functools._lru_cache_wrapper):
+        if type(living) is functools._lru_cache_wrapper:  # isinstance asks what a proxy is of
             module = getattr(living, "__module__", "") or ""
             is_test = any(part.startswith("test") for part in module.split("."))
             if is_test or (module.startswith("multitudes") and "kernels" not in module):

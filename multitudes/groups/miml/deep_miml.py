@@ -47,7 +47,8 @@ class DeepMIML(Estimator):
         Concepts of each label.
     tau : float
         Hardness of the mask; 0 is plain Deep-MIML. It multiplies inner products with X as it is,
-        so a good value depends on the scale of the features.
+        so a good value depends on the scale of the features. The paper does not give its value;
+        the default is a soft mask, since hard ones were worse wherever they were tried.
     label_embeddings : 'eagle', 'eagle-0', None or array (n_labels, n_features)
         L: by Algorithm 1 with 20 steps or with none, no mask at all, or your own.
     train_embeddings : bool
@@ -84,7 +85,7 @@ class DeepMIML(Estimator):
         self,
         *,
         n_concepts: int = 4,
-        tau: float = 1.0,
+        tau: float = 0.1,
         label_embeddings: Any = EAGLE,
         train_embeddings: bool = False,
         hidden_size: int | None = None,

@@ -46,7 +46,7 @@ class MIMLNetwork(nn.Module):
         n_concepts: int = 4,
         hidden_size: int | None = None,
         label_embeddings: Tensor | None = None,
-        tau: float = 1.0,
+        tau: float = 0.1,
         train_embeddings: bool = False,
     ) -> None:
         super().__init__()

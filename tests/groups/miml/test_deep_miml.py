@@ -63,7 +63,7 @@ def test_attention_is_on_the_instance_that_decides(model):
     assert mask.shape == (3, N_LABELS)
     np.testing.assert_allclose(mask.sum(axis=0), 3, rtol=1e-6)
     assert mask[:, 2].argmax() == 1
-    e = model.network_.label_embeddings[2, 2].item()
+    e = model.tau * model.network_.label_embeddings[2, 2].item()
     assert mask[1, 2] == pytest.approx(3 * np.exp(e) / (np.exp(e) + 2), rel=1e-4)
 
 

@@ -115,7 +115,7 @@ def test_other_data_settings_and_damage_are_refused(tmp_path):
     fitted(tmp_path / "run")
     with pytest.raises(ConfigError, match=r"data \("):
         fitted(tmp_path / "run", n=160)
-    with pytest.raises(ConfigError, match=r"tau \(1.0 there, 0.5 now\)"):
+    with pytest.raises(ConfigError, match=r"tau \(0.1 there, 0.5 now\)"):
         fitted(tmp_path / "run", tau=0.5)
     with pytest.raises(ConfigError, match="first_weights"):
         fitted(tmp_path / "run", label_embeddings=np.ones((4, 6), np.float32))
