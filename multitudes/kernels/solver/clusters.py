@@ -94,7 +94,7 @@ def count_kept(
     for f in range(n_local):
         before = entries
         for block in range(w.shape[0]):
-            entries += np.int64(bit_count(kept_lanes(w, block, f, cut, lanes)))
+            entries += int(bit_count(kept_lanes(w, block, f, cut, lanes)))
         kept[rows] = f
         rows += entries > before
     return rows, entries

@@ -124,7 +124,7 @@ def gather(
         for t in range(np.uint64(x_indptr[i]), np.uint64(x_indptr[i + 1])):
             feature = np.uint32(x_indices[t])
             own = local_of[feature]
-            to = np.uint64(at)
+            to: Any = np.uint64(at)
             if own == ONCE:
                 own = n_local
                 feature_of[own] = feature
@@ -266,7 +266,7 @@ def solve_lanes(
             first, last = np.uint64(begin[r]), np.uint64(middle[r])
             even = biases * load(w, constant, lanes)
             odd = zero
-            t = first
+            t: Any = first
             while t + ONE < last:
                 even = fma(splat(value[t], lanes), load(w, width * np.int64(local[t]), lanes), even)
                 odd = fma(
