@@ -92,6 +92,7 @@ def copy_rows(
     smallest: Floats,  # IN  (n_rows,)
     start: int,  # the first row to copy
     stop: int,  # past the last one
+    number: UInts,  # IN  (n_columns,): what each column is called, or (0,) to keep its name
     out_indptr: Longs,  # IN  (n_rows + 1,)
     out_indices: UInts,  # OUT
     out_values: Floats,  # OUT
@@ -102,6 +103,6 @@ def copy_rows(
         at = np.uint64(out_indptr[r])
         for k in range(np.uint64(indptr[r]), np.uint64(indptr[r + 1])):
             if abs(values[k]) >= smallest[r]:
-                out_indices[at] = indices[k]
+                out_indices[at] = number[indices[k]] if number.size > 0 else indices[k]
                 out_values[at] = values[k] * scale
                 at += np.uint64(1)

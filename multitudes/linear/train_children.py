@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.files.large import new_array
-from multitudes.kernels.lanes import WIDE
+from multitudes.kernels.lanes import WIDE, aligned_floats
 from multitudes.kernels.solver.clusters import Scratch, count_kept, fill_kept, prepare_rows
 from multitudes.kernels.solver.dual_descent import positives, solve_lanes
 from multitudes.kernels.solver.logistic_descent import solve_logistic_lanes
@@ -71,16 +71,17 @@ def train_children(
         firmness = hold(w, begin, finish, local, value, square, features, start, task, solver)
         bias /= firmness[-1]
     solve, options, more = solver_of(solver, (middle, alone, lanes))
-    alpha, order = np.empty(n * width, np.float32), np.empty(n, np.int32)
-    mask = np.empty(n, np.int32)
+    alpha, order = aligned_floats(n * width), np.empty(n, np.int32)
+    mask = np.empty((len(w), n), np.int32)
+    own_first = first_child + task.from_child
+    positives(carried.indptr, carried.indices, rows, own_first, n_children, width, mask)
     for block in range(len(w)):
         first = task.from_child + block * width
         count = min(width, task.to_child - first)
-        positives(carried.indptr, carried.indices, rows, first_child + first, count, mask)
         yes, no = (cost[first_child + first :][:width] for cost in costs)
         alpha.fill(0)
         solve(
-            begin, finish, local, value, square, weight, mask, yes, no, *options,
+            begin, finish, local, value, square, weight, mask[block], yes, no, *options,
             bias, np.float32(solver.epsilon), solver.max_epochs,
             np.int32((1 << count) - 1), scrambled(random_state + first), n_local, w[block],
             alpha, order, *more,
@@ -168,7 +169,7 @@ class Buffers:
         """Return an array (n_blocks, width) with anything in it."""
         if self._weights.size < n_blocks * width:
             self._weights = np.empty(0, np.float32)  # let go before asking for more
-            self._weights = np.empty(n_blocks * width, np.float32)
+            self._weights = aligned_floats(n_blocks * width)
         return self._weights[: n_blocks * width].reshape(n_blocks, width)
 
 

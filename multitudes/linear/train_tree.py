@@ -23,6 +23,8 @@ from multitudes.linear.train_level import LevelJob, train_levels
 from multitudes.types import FloatArray, Sparse
 
 NEGATIVES = ("sibling", "matched", "both")
+MANY_LABELS = 2_000
+"""Labels from which a level of few children per cluster has a solver of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,14 +159,16 @@ def _weighted_part(task: TreeTask) -> tuple[Sparse, Sparse, FloatArray | None]:
 
 
 def lanes_of(solver: SolverConfig, tree: LabelTree, level: int) -> tuple[int, ...]:
-    """Choose the lanes: clusters of a binary tree do not need 16.
+    """Choose the lanes: clusters of a binary tree, and roots of few children, do not need 16.
 
-    Other trees may have a root of few children, but then a second solver to compile for its sake
-    alone would not pay.
+    It changes no result. In a small tree with such a root alone, a second solver to compile for its
+    sake would not pay.
     """
     if solver.loss == "logistic" or level == tree.depth - 1:
         return WIDE
-    largest = max(int(np.diff(offsets).max()) for offsets in tree.offsets[:-1])
+    small = tree.n_labels < MANY_LABELS
+    offsets = tree.offsets[:-1] if small else tree.offsets[level : level + 1]
+    largest = max(int(np.diff(own).max()) for own in offsets)
     return NARROW if largest <= len(NARROW) else WIDE
 
 

@@ -58,7 +58,8 @@ def _thinned(indptr: np.ndarray, indices: np.ndarray, values: FloatArray) -> Arr
     check_lengths(lengths)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     out = np.empty(starts[-1], np.uint32), np.empty(starts[-1], np.float32)
-    copy_rows(indptr, indices, values, lengths, smallest, 0, n, starts, *out)
+    same = np.empty(0, np.uint32)
+    copy_rows(indptr, indices, values, lengths, smallest, 0, n, same, starts, *out)
     return {"indptr": starts, "indices": out[0], "values": out[1]}
 
 

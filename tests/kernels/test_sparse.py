@@ -36,7 +36,7 @@ def test_entries_stored_twice_stay_twice_and_in_order():
     assert [part.tolist() for part in found] == [[0, 1, 4], [1, 0, 0, 1], [4, 1, 2, 3]]
 
 
-def thinned(dense, min_weight):
+def thinned(dense, min_weight, number=()):
     matrix = sp.csr_array(dense)
     n = matrix.shape[0]
     indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32)
@@ -47,8 +47,9 @@ def thinned(dense, min_weight):
         measure_rows(indptr, values, min_weight, start, stop, lengths, smallest, counts)
     out = np.concatenate([[0], np.cumsum(counts)])
     arrays = out, np.empty(out[-1], np.uint32), np.empty(out[-1], np.float32)
+    number = np.array(number, np.uint32)
     for start, stop in ((0, n // 2), (n // 2, n)):
-        copy_rows(indptr, indices, values, lengths, smallest, start, stop, *arrays)
+        copy_rows(indptr, indices, values, lengths, smallest, start, stop, number, *arrays)
     return sp.csr_array((arrays[2], arrays[1].astype(np.int32), out), shape=matrix.shape)
 
 
@@ -61,6 +62,15 @@ def test_equals_its_twin(min_weight):
     expected = reference.thinned_unit_rows(dense.astype(np.float32), min_weight)
     np.testing.assert_allclose(out.toarray(), expected, atol=1e-6)
     assert out.nnz == np.count_nonzero(expected)
+
+
+def test_columns_take_other_numbers():
+    dense = sp.random_array((20, 9), density=0.4, rng=0).toarray()
+    number = np.random.default_rng(0).permutation(9)
+    renumbered = np.zeros_like(dense)
+    renumbered[:, number] = dense
+    out = thinned(dense, 0.1, number)
+    np.testing.assert_array_equal(out.toarray(), thinned(renumbered, 0.1).toarray())
 
 
 def test_small_values_go_and_a_row_of_small_values_stays():

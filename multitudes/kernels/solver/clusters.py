@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import njit
 
 from multitudes.kernels.arrays import Floats, Ints, Lanes, Longs
 from multitudes.kernels.compiling import inner
+from multitudes.kernels.lane_masks import bit_count, lowest_bit
 from multitudes.kernels.lanes import larger, less, load, splat
 from multitudes.kernels.solver.dual_descent import forget, gather
 
@@ -92,10 +94,7 @@ def count_kept(
     for f in range(n_local):
         before = entries
         for block in range(w.shape[0]):
-            mask = kept_lanes(w, block, f, cut, lanes)
-            while mask != 0:
-                mask &= mask - 1
-                entries += 1
+            entries += int(bit_count(kept_lanes(w, block, f, cut, lanes)))
         kept[rows] = f
         rows += entries > before
     return rows, entries
@@ -122,12 +121,10 @@ def fill_kept(
         row_entry[row] = entry
         for block in range(w.shape[0]):
             mask = kept_lanes(w, block, f, cut, lanes)
-            lane = 0
             while mask != 0:
-                if mask & 1:
-                    entry_child[entry] = first_child + block * len(lanes) + lane
-                    entry_value[entry] = w[block, f * len(lanes) + lane]
-                    entry += 1
-                mask >>= 1
-                lane += 1
+                lane = np.int64(lowest_bit(mask))
+                entry_child[entry] = first_child + block * len(lanes) + lane
+                entry_value[entry] = w[block, f * len(lanes) + lane]
+                entry += 1
+                mask &= mask - np.int32(1)
     row_entry[order.size] = entry

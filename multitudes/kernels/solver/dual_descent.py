@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from multitudes.kernels.arrays import Floats, Ints, Lanes, Longs
+from multitudes.kernels.arrays import Array, Floats, Ints, Lanes, Longs
 from multitudes.kernels.compiling import inner, prefetch
 from multitudes.kernels.lanes import (
     fma,
@@ -44,9 +44,13 @@ HUGE = np.float32(3.0e38)
 # nothing that matters, and costs a second pass over the row.
 SMALL_STEP = np.float32(0.125)
 ONCE = -2  # of a feature that has been met in one row
-# Weights from which they outgrow the caches next to the core, so that fetching the next row's
-# beforehand pays.
-PREFETCH_FROM = 1 << 19
+AHEAD = 2  # instances between asking for one and copying it
+LINE = 16  # values in a line of the cache
+ONE, TWO = np.uint64(1), np.uint64(2)  # of unsigned places, which numba does not test for sign
+# Bytes of a problem from which it outgrows the caches next to the core, so that fetching the next
+# rows beforehand pays.
+PREFETCH_FROM = 1 << 22
+BYTES_OF_ROW = 32  # what is stored of a row beside its values and its dual variables
 
 
 @njit(nogil=True, cache=True)
@@ -71,6 +75,14 @@ def shuffle(order: Ints, count: int, state: Any) -> Any:
     return state
 
 
+@inner
+def fetch_instance(x_indptr: Longs, x_indices: Ints, x_data: Floats, instance: int) -> None:
+    """Fetch the values of an instance."""
+    for t in range(np.uint64(x_indptr[instance]), np.uint64(x_indptr[instance + 1]), LINE):
+        prefetch(x_indices, t)
+        prefetch(x_data, t)
+
+
 @njit(nogil=True, cache=True)
 def gather(
     x_indptr: Longs,  # IN (n_instances + 1,)
@@ -88,9 +100,12 @@ def gather(
 ) -> int:
     """Copy the rows of one cluster with features renumbered 0, 1, ...; returns their number."""
     n_local = 0
-    for i in rows:
-        for t in range(x_indptr[i], x_indptr[i + 1]):
-            feature = x_indices[t]
+    for r in range(rows.size):
+        i = rows[r]
+        if r + AHEAD < rows.size:
+            fetch_instance(x_indptr, x_indices, x_data, rows[r + AHEAD])
+        for t in range(np.uint64(x_indptr[i]), np.uint64(x_indptr[i + 1])):
+            feature = np.uint32(x_indices[t])
             own = local_of[feature]
             if own == -1 and apart:
                 local_of[feature] = ONCE
@@ -104,16 +119,18 @@ def gather(
         i = rows[r]
         back = at + x_indptr[i + 1] - x_indptr[i]
         finish[r] = back
-        for t in range(x_indptr[i], x_indptr[i + 1]):
-            feature = x_indices[t]
+        if r + AHEAD < rows.size:
+            fetch_instance(x_indptr, x_indices, x_data, rows[r + AHEAD])
+        for t in range(np.uint64(x_indptr[i]), np.uint64(x_indptr[i + 1])):
+            feature = np.uint32(x_indices[t])
             own = local_of[feature]
-            to = at
+            to: Any = np.uint64(at)
             if own == ONCE:
                 own = n_local
                 feature_of[own] = feature
                 n_local += 1
                 back -= 1
-                to = back
+                to = np.uint64(back)
             else:
                 at += 1
             local[to] = own
@@ -135,37 +152,57 @@ def positives(
     y_indptr: Longs,  # IN (n_instances + 1,)
     y_indices: Ints,  # IN, sorted within a row: children at this level
     rows: Ints,  # IN (n_rows,)
-    first: int,  # IN: first child of the block
-    count: int,  # IN: number of children in the block, at most 16
-    mask: Ints,  # OUT (n_rows,): bit k is set where child first + k is positive
+    first: int,  # IN: first child
+    count: int,  # IN: number of children
+    width: int,  # IN: children of a block, at most 16
+    mask: Array,  # OUT int32 (n_blocks, n_rows): bit k of a block says if its child k is positive
 ) -> None:
-    """Which of up to 16 consecutive children each row carries."""
+    """Which of some consecutive children each row carries, in blocks."""
+    for block in range(mask.shape[0]):
+        for r in range(rows.size):
+            mask[block, r] = 0
     for r in range(rows.size):
-        i = rows[r]
-        low = y_indptr[i]
-        high = y_indptr[i + 1]
+        low = y_indptr[rows[r]]
+        end = y_indptr[rows[r] + 1]
+        high = end
         while low < high:
             middle = (low + high) >> 1
             if y_indices[middle] < first:
                 low = middle + 1
             else:
                 high = middle
-        bits = np.int32(0)
-        while low < y_indptr[i + 1] and y_indices[low] < first + count:
-            bits |= np.int32(1) << np.int32(y_indices[low] - first)
+        while low < end and y_indices[low] < first + count:
+            child = y_indices[low] - first
+            mask[child // width, r] |= np.int32(1) << np.int32(child % width)
             low += 1
-        mask[r] = bits
 
 
 @inner
-def fetch_row(
-    following: int, second: int, begin: Longs, middle: Longs, local: Ints, value: Floats, w: Floats,
-    alpha: Floats, width: int,
+def outgrows_cache(begin: Longs, middle: Longs, n_local: int, width: int) -> bool:
+    """Return whether weights, rows and dual variables together take `PREFETCH_FROM` bytes."""
+    n_values = 0
+    for r in range(begin.size):
+        n_values += middle[r] - begin[r]
+    n_bytes = 8 * n_values + BYTES_OF_ROW * begin.size + 4 * width * (n_local + begin.size)
+    return n_bytes >= PREFETCH_FROM
+
+
+@inner
+def fetch_rows(
+    order: Ints, j: int, begin: Longs, middle: Longs, local: Ints, value: Floats, square: Floats,
+    weight: Floats, alone: Floats, mask: Ints, w: Floats, alpha: Floats, width: int,
 ) -> None:  # fmt: skip
-    """Fetch the weights that the following row will need, and the second row itself."""
-    for t in range(begin[following], middle[following]):
+    """Fetch the weights of the row after the one at j, the values of the next, and a later row."""
+    following, second, later = order[j + 1], order[j + 2], order[j + 4]
+    prefetch(begin, later)
+    prefetch(middle, later)
+    prefetch(mask, later)
+    prefetch(square, later)
+    prefetch(weight, later)
+    prefetch(alone, later)
+    prefetch(alpha, width * np.int64(later))
+    for t in range(np.uint64(begin[following]), np.uint64(middle[following])):
         prefetch(w, width * np.int64(local[t]))
-    prefetch(alpha, width * np.int64(following))
     for t in range(begin[second], middle[second], 16):
         prefetch(local, t)
         prefetch(value, t)
@@ -210,6 +247,7 @@ def solve_lanes(
     cost_no = load(cost_negative, 0, lanes)
     half = splat(np.float32(0.5), lanes)
     constant = n_local * width
+    far = outgrows_cache(begin, middle, n_local, width)
     for r in range(n_rows):
         order[r] = r
     epoch = 0
@@ -220,19 +258,23 @@ def solve_lanes(
         lowest = huge
         for j in range(n_rows):
             r = order[j]
-            if n_local * width >= PREFETCH_FROM and j + 2 < n_rows:
-                fetch_row(order[j + 1], order[j + 2], begin, middle, local, value, w, alpha, width)
-            first = begin[r]
-            last = middle[r]
+            if far and j + 4 < n_rows:
+                fetch_rows(
+                    order, j, begin, middle, local, value, square, weight, alone, mask, w, alpha,
+                    width,
+                )  # fmt: skip
+            first, last = np.uint64(begin[r]), np.uint64(middle[r])
             even = biases * load(w, constant, lanes)
             odd = zero
-            t = first
-            while t + 1 < last:
+            t: Any = first
+            while t + ONE < last:
                 even = fma(splat(value[t], lanes), load(w, width * np.int64(local[t]), lanes), even)
                 odd = fma(
-                    splat(value[t + 1], lanes), load(w, width * np.int64(local[t + 1]), lanes), odd
+                    splat(value[t + ONE], lanes),
+                    load(w, width * np.int64(local[t + ONE]), lanes),
+                    odd,
                 )
-                t += 2
+                t += TWO
             if t < last:
                 even = fma(splat(value[t], lanes), load(w, width * np.int64(local[t]), lanes), even)
             y = select(mask[r], one, minus)
@@ -263,6 +305,6 @@ def solve_lanes(
         live &= less(tolerance, highest - lowest)
     for r in range(n_rows):
         step = load(alpha, width * np.int64(r), lanes) * select(mask[r], one, minus)
-        for t in range(middle[r], finish[r]):
+        for t in range(np.uint64(middle[r]), np.uint64(finish[r])):
             store(w, width * np.int64(local[t]), splat(value[t], lanes) * step)
     return epoch

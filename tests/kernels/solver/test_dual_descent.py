@@ -122,17 +122,21 @@ def test_prepared_rows_are_the_instances(X, gathered, apart):
     assert (local_of == -1).all()
 
 
-@pytest.mark.parametrize(("first", "count"), [(0, 16), (0, 3), (5, 16), (16, 1), (30, 10)])
-def test_positives_are_the_bits_of_the_mask(first, count):
+@pytest.mark.parametrize(("first", "count"), [(0, 16), (0, 3), (5, 16), (16, 1), (3, 33), (0, 40)])
+@pytest.mark.parametrize("width", [4, 16])
+def test_positives_are_the_bits_of_the_mask(first, count, width):
     rng = np.random.default_rng(0)
     Y = rng.random((40, 40)) < 0.2
     Y[3], Y[4] = True, False
     carried = [np.flatnonzero(row).tolist() for row in Y]
     rows = rng.integers(0, 40, 25).astype(np.int32)
     indptr, indices, _ = csr(Y)
-    mask = np.full(len(rows), -1, np.int32)
-    dual_descent.positives(indptr, indices, rows, first, count, mask)
-    assert mask.tolist() == reference.positives(carried, rows, first, count)
+    mask = np.full((-(-count // width), len(rows)), -1, np.int32)
+    dual_descent.positives(indptr, indices, rows, first, count, width, mask)
+    for block, own in enumerate(mask):
+        in_block = min(width, count - block * width)
+        start = first + block * width
+        assert own.tolist() == reference.positives(carried, rows, start, in_block)
 
 
 # --- the solver
@@ -246,7 +250,7 @@ def test_lanes_stop_when_their_own_twin_does(squared):
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 20])
 def test_fetching_ahead_changes_nothing(n_rows):
     """Problems with this many features fetch the weights of rows to come."""
-    X = matrix(n_rows, dual_descent.PREFETCH_FROM, density=0.001)
+    X = matrix(n_rows, dual_descent.PREFETCH_FROM // (4 * len(WIDE)), density=0.001)
     Y = labels_of(X)
     np.testing.assert_allclose(solve(X, Y, epochs=3)[0], twins(X, Y, epochs=3)[0], atol=1e-4)
 
