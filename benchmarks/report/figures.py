@@ -34,10 +34,9 @@ def disentangle(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
 def groups(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
     from benchmarks.groups.figures import draw
 
-    for result in found[0]["results"]["sets"].values():
-        if any(name.startswith("N-") for name in result["settings"]):
-            draw(result, folder)
-            draw(result, folder, k=5)
+    record = Record(found[0]["study"], found[0])
+    for k in (1, 5):
+        draw(record, folder, k=k)
 
 
 def group_simulation(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
@@ -71,7 +70,7 @@ def transport_weight(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
 
 DRAWINGS = (
     Drawing(("disentangle",), disentangle),
-    Drawing(("groups",), groups),
+    Drawing(("groups-sweeps-eurlex-titles",), groups),
     Drawing(("group_simulation",), group_simulation),
     Drawing(("miml",), miml),
     Drawing(("prime-lf-msdocs-links-ablations",), prime),
