@@ -20,6 +20,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "EAGLE, lists": {"color": "#2b6a99", "marker": "s"},
     "contrast, lists": {"color": "#c44e2b", "marker": "D"},
     "contrast, sets": {"color": "#e0a030", "marker": "^"},
+    "narrow, sets": {"color": "#6a8f3c", "marker": "v"},
 }
 
 

@@ -124,7 +124,8 @@ def _fit_on_texts(model: Any, data: TrainingData) -> tuple[Any, GroupReport | No
     with threads_of(inside, data.n_jobs):
         if data.grouped is None:
             return fitted(inside, dataset.texts, dataset.Y, **arguments), None
-        if data.checkpoint is not None and model.rounds:
+        # 'auto' has no rounds for a model over texts, which does not score pairs itself.
+        if data.checkpoint is not None and model.rounds not in (0, "auto"):
             raise ConfigError(
                 f"groups.rounds={model.rounds} trains many models, which one checkpoint cannot "
                 "hold: leave out the checkpoint, or the rounds"

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from multitudes import Disentangled, OneVsAll, Parabel, XRLinear, store
 from multitudes.errors import ConfigError, DataError, NotFittedError
 from multitudes.features import TfidfFeatures
-from multitudes.groups import Eagle, impute, spread
+from multitudes.groups import Eagle, clustered_groups, impute, merge_labels, spread
 from multitudes.groups.accuracy import imputation_accuracy
 from multitudes.types import Model
 from tests.groups.problems import words_of_labels
@@ -84,6 +84,28 @@ def test_rounds_find_more_labels():
     assert (after.imputation_.Y.sum(), before.history_) == (before.imputation_.Y.sum(), [])
     assert all(0 < one.n_moved < one.n_labels for one in after.history_)
     assert after.history_[-1].n_moved < after.history_[0].n_moved
+
+
+def test_narrowing_finds_more_labels_of_large_groups_with_sets():
+    """Where sets leave most instances without a label that they have."""
+    X, Y, _, _ = words_of_labels(n=960, noise=6)
+    groups = clustered_groups(X, 5)
+    labels = merge_labels(Y, groups, as_counts=False)
+    before, after = (
+        Eagle(XRLinear(**SMALL), **OURS, rounds=rounds).fit(X, groups, labels)
+        for rounds in (0, "auto")
+    )
+    assert len(after.history_) == 5
+    one, other = (imputation_accuracy(eagle.imputation_, Y) for eagle in (before, after))
+    assert other.recall > one.recall + 0.2
+    assert after.score(X, Y) > before.score(X, Y) + 0.02
+    assert Eagle.from_state(after.to_state()).rounds == "auto"
+
+
+def test_auto_is_no_rounds_for_small_groups(data):
+    auto, none = (Eagle(XRLinear(**SMALL), **OURS, rounds=r).fit(*data) for r in ("auto", 0))
+    assert auto.history_ == []
+    np.testing.assert_array_equal(auto.imputation_.Y.toarray(), none.imputation_.Y.toarray())
 
 
 def test_rounds_end_when_labels_stop_moving():
@@ -237,7 +259,8 @@ def test_clone_keeps_settings_and_forgets_what_was_learned(data):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rounds": -1}, "rounds must be a whole number >= 0"),
+        ({"rounds": -1}, r"rounds \(a number, 'narrow' or 'auto'\) must be a whole number >= 0"),
+        ({"rounds": "all"}, r"rounds \(a number, 'narrow' or 'auto'\)"),
         ({"folds": 1}, "folds must be a whole number >= 2"),
         ({"random_state": -1}, "random_state must be a whole number >= 0"),
         ({"margin": -1.0}, "margin must be a number >= 0"),
