@@ -62,6 +62,17 @@ def run_memory(source: Path, settings: Mapping[str, Any], seed: int) -> Values:
     return memory(problem_of(source), settings, seed)
 
 
+def run_simulation(source: Path, settings: Mapping[str, Any], seed: int) -> Values:
+    """Errors of estimators with and without assignment, over the oracle's, of some draws."""
+    from benchmarks.groups.simulation import simulate
+
+    n = settings["draws"]
+    found = simulate(settings["task"], settings["sigma_2"], seeds=n, first_seed=seed * n)
+    values = {"without assignment": found["without"], "with assignment": found["with"]}
+    price = {} if found["price"] is None else {"price": found["price"]}
+    return {**values, **price, "oracle's error": found["oracle_error"]}
+
+
 @lru_cache(maxsize=1)
 def problem_of(source: Path) -> Any:
     """The data, read once by a process."""
@@ -184,4 +195,20 @@ MEMORY = Study(
     {"grouping": "R-4", "counts": True, "n_jobs": 1},
 )
 
-ALL = (TABLE_2, PARABEL, SWEEPS, STEPS, LARGE, MEMORY)
+B1 = "appendix-b1"
+SIMULATION = Study(
+    "groups-simulation",
+    "When does it help to assign labels to instances: Theorem 1, Figures 3 and 6?",
+    {
+        f"{task}, sigma_2 = {sigma_2:g}": {"task": task, "sigma_2": sigma_2}
+        for task in ("regression", "classification")
+        for sigma_2 in (0.0, 0.1, 1.0, 5.0, 10.0)
+    },
+    run_simulation,
+    {B1: {}},
+    {"draws": 80},
+    seeds=5,
+    generated=(B1,),
+)
+
+ALL = (TABLE_2, PARABEL, SWEEPS, SIMULATION, STEPS, LARGE, MEMORY)

@@ -42,7 +42,7 @@ def groups(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
 def group_simulation(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
     from benchmarks.groups.simulation import draw_figure
 
-    draw_figure(found[0]["results"]["rows"], folder / "group-simulation.png")
+    draw_figure(Record(found[0]["study"], found[0]), folder / "group-simulation.png")
 
 
 def miml(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
@@ -71,7 +71,7 @@ def transport_weight(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
 DRAWINGS = (
     Drawing(("disentangle",), disentangle),
     Drawing(("groups-sweeps-eurlex-titles",), groups),
-    Drawing(("group_simulation",), group_simulation),
+    Drawing(("groups-simulation-appendix-b1",), group_simulation),
     Drawing(("miml",), miml),
     Drawing(("prime-lf-msdocs-links-ablations",), prime),
     Drawing(("seq2set-transport-weight-eurlex-titles",), transport_weight),

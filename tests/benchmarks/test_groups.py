@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.evidence.of_groups import ALL, METHODS, ORACLE, baseline, imputed
+from benchmarks.evidence.of_groups import ALL, METHODS, ORACLE, SIMULATION, baseline, imputed
 from benchmarks.groups.figures import behind, draw
 from benchmarks.groups.measure import after_steps, closest, groups_of, measured
+from benchmarks.groups.simulation import SPREADS, TASKS, row_name
 from benchmarks.report.records import Record
 from benchmarks.trees.data import Problem
 from benchmarks.trees.long_tailed import long_tailed
@@ -50,6 +51,16 @@ def test_the_closest_member_is_found_pair_by_pair(problem: Problem) -> None:
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     assert len(found.place) == len(candidates.pair_group)
     assert np.all((found.place >= starts) & (found.place < starts + sizes))
+
+
+def test_rows_of_the_simulation_are_those_of_its_figure() -> None:
+    names = [row_name(task, spread) for task in TASKS for spread in SPREADS]
+    assert list(SIMULATION.rows) == names
+    settings = {**SIMULATION.common, **SIMULATION.rows["regression, sigma_2 = 5"], "draws": 5}
+    one, other = (SIMULATION.run(Path(), settings, seed) for seed in (0, 1))
+    assert one["with assignment"] < one["without assignment"]
+    assert one["price"] == other["price"]
+    assert one["oracle's error"] != other["oracle's error"]
 
 
 def test_names_of_studies_and_rows_are_unique() -> None:
