@@ -40,7 +40,7 @@ LIKELY = -3.0
 EQUAL = 1e-4
 # 'auto' narrows for sets of labels of groups of so many instances, in the mean, if models then
 # learn from no more than so many labels of instances.
-MANY_MEMBERS = 10
+MANY_MEMBERS = 6
 MOST_PLACES = 20_000_000
 
 
