@@ -73,6 +73,13 @@ def run_simulation(source: Path, settings: Mapping[str, Any], seed: int) -> Valu
     return {**values, **price, "oracle's error": found["oracle_error"]}
 
 
+def run_diagnosis(source: Path, settings: Mapping[str, Any], seed: int) -> Values:
+    """What ``multitudes group --diagnose`` says of the groups."""
+    from benchmarks.groups.measure import diagnosed
+
+    return diagnosed(problem_of(source), settings, seed)
+
+
 @lru_cache(maxsize=1)
 def problem_of(source: Path) -> Any:
     """The data, read once by a process."""
@@ -211,4 +218,17 @@ SIMULATION = Study(
     generated=(B1,),
 )
 
-ALL = (TABLE_2, PARABEL, SWEEPS, SIMULATION, STEPS, LARGE, MEMORY)
+DIAGNOSIS = Study(
+    "groups-diagnosis",
+    "What does a diagnosis say of groups of several make-ups?",
+    {
+        way: {"grouping": way}
+        for way in ("R-2", "R-4", "R-10", "C-12", "C-10", "C-8", "N-0.5", "N-1")
+    },
+    run_diagnosis,
+    {"eurlex-titles": {}},
+    {"counts": True},
+    seeds=1,
+)
+
+ALL = (DIAGNOSIS, TABLE_2, PARABEL, SWEEPS, SIMULATION, STEPS, LARGE, MEMORY)

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.timing import stopwatch
 from benchmarks.trees.contestants.process import matrix_mb, peak_mb, resident_mb
 from benchmarks.trees.data import Problem
-from multitudes.groups import Eagle, impute, spread
+from multitudes.groups import Eagle, diagnose, impute, spread
 from multitudes.groups.accuracy import imputation_accuracy
 from multitudes.groups.candidates import Candidates, checked_candidates
 from multitudes.groups.embeddings import embedder
@@ -142,6 +142,19 @@ def memory(problem: Problem, settings: Mapping[str, Any], seed: int) -> dict[str
     impute(problem.X, groups, labels, **settings["method"], n_jobs=settings["n_jobs"])
     extra = max(peak_mb() - before, 0.0)
     return {"input MB": inputs, "peak over input": 1 + extra / inputs}
+
+
+def diagnosed(problem: Problem, settings: Mapping[str, Any], seed: int) -> dict[str, float]:
+    """Sizes of groups, the spread within them, and the price of not assigning labels."""
+    found = diagnose(problem.X, *grouped(problem, settings, seed))
+    assert found.spread is not None  # there are groups of two
+    return {
+        "groups": found.counts.groups,
+        "members each": found.counts.mean_size,
+        "labels each": found.counts.listed / found.counts.groups,
+        "spread within, %": 100 * found.spread.share,
+        "price": found.spread.price,
+    }
 
 
 def timed(work: Any) -> float:

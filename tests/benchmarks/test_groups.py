@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.evidence.of_groups import ALL, METHODS, ORACLE, SIMULATION, baseline, imputed
 from benchmarks.groups.figures import behind, draw
-from benchmarks.groups.measure import after_steps, closest, groups_of, measured
+from benchmarks.groups.measure import after_steps, closest, diagnosed, groups_of, measured
 from benchmarks.groups.simulation import SPREADS, TASKS, row_name
 from benchmarks.report.records import Record
 from benchmarks.trees.data import Problem
@@ -95,6 +95,12 @@ def test_the_figure_shows_how_far_behind_the_oracle_a_method_is(tmp_path: Path) 
     path = draw(RECORD, tmp_path / "figures", k=5)
     assert path.name == "groups-p5.png"
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_a_diagnosis_says(problem: Problem) -> None:
+    found = diagnosed(problem, {"grouping": "R-4", "counts": True}, 0)
+    assert (found["groups"], found["members each"]) == (75, 4)
+    assert found["price"] == pytest.approx(2, abs=0.2)
 
 
 @pytest.mark.parametrize(("name", "n_groups"), [("R-4", 25), ("C-3", 8), ("C", 2), ("N-1", 2)])
