@@ -152,7 +152,7 @@ def diagnosed(problem: Problem, settings: Mapping[str, Any], seed: int) -> dict[
         "groups": found.counts.groups,
         "members each": found.counts.mean_size,
         "labels each": found.counts.listed / found.counts.groups,
-        "spread within, %": 100 * found.spread.share,
+        "spread within": 100 * found.spread.share,
         "price": found.spread.price,
     }
 
