@@ -114,7 +114,16 @@ def each(groupings: Sequence[str], rows: Callable[[str], Rows]) -> Rows:
 
 def table(groupings: Sequence[str]) -> Rows:
     """Everything, from lists and from sets."""
-    return {**ORACLE, **each(groupings, lambda g: baseline(g) | imputed(g, METHODS, MERGES))}
+    return {
+        **ORACLE,
+        **each(groupings, lambda g: baseline(g) | imputed(g, METHODS, MERGES) | numbers_known(g)),
+    }
+
+
+def numbers_known(grouping: str) -> Rows:
+    """Embeddings from sets, but each label for as many instances as have it: what sets hide."""
+    settings = {"grouping": grouping, "counts": False, "method": CONTRAST, "numbers known": True}
+    return {f"{grouping}, contrast, sets, numbers known": settings}
 
 
 SWEEP = (
