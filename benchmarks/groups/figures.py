@@ -43,6 +43,8 @@ def draw(record: Record, folder: Path, *, k: int = 1) -> Path:
         )
         for method, style in STYLES.items():
             shown = [way for way in ways if f"{way}, {method}" in record.rows]
+            if not shown:
+                continue
             found = [mean_and_margin(behind(record, f"{way}, {method}", k)) for way in shown]
             axes.errorbar(
                 [number(way) for way in shown], [mean for mean, _ in found],
