@@ -8,9 +8,9 @@ paper's experiments, or a set. Rows are
 - oracle: the instances' own labels;
 - baseline: all labels of its group for every instance;
 - EAGLE-0, EAGLE: labels imputed without and with 20 steps of 0.1, one instance for each label;
-- contrast: ours, what `Tagger` and `multitudes train` do, but for sets of large groups;
+- contrast: ours, what `Tagger` and `multitudes train` do;
 - rounds: the same, and then imputed again three times by models of two folds;
-- narrow: rounds that begin with all labels for all members: what they do for sets of large groups.
+- narrow: rounds that begin with all labels for all members, and narrow down who has which.
 
 A seed decides groups, folds and the solver. Features are word TF-IDF, or those of the file; filter
 pairs are not applied. Nothing is chosen on the test split. All of it runs on a CPU.

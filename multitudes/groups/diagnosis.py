@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from multitudes.data.groups import GroupCounts
-from multitudes.groups.rounds import MANY_MEMBERS
 from multitudes.groups.within_spread import WithinSpread, within_spread
 from multitudes.types import Sparse
 
 SETS = (
     "labels are listed once each, and groups are large: how many instances have a label is not "
     "known, and most of what they have is not found. If you know it, list a label once for each "
-    "instance that has it; otherwise train a tree, which narrows it down (groups.rounds=auto)"
+    "instance that has it; otherwise try groups.rounds=narrow, and check it with labeled instances"
 )
+MANY_MEMBERS = 6  # from so many on, in the mean, sets lose more than a point or two
 
 
 @dataclass(frozen=True)

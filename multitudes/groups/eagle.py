@@ -15,7 +15,6 @@ from multitudes.groups.candidates import Candidates, checked_candidates
 from multitudes.groups.embeddings import checked_instances, embedder
 from multitudes.groups.imputation import Imputation, Rule, assign, spread
 from multitudes.groups.rounds import (
-    AUTO,
     NARROW,
     Round,
     Rounds,
@@ -56,11 +55,11 @@ class Eagle(Estimator):
     margin : float
         Further instances get a label if they score less than this below the last one chosen:
         cosines at first, logarithms of the model's scores in rounds.
-    rounds : int, 'narrow' or 'auto'
+    rounds : int or 'narrow'
         How often labels are imputed again, by the scores of models that did not see the instance;
         it ends earlier when hardly a label moves. 'narrow': five rounds that begin with all members
-        of a group having all its labels, and narrow down who has which. 'auto' narrows where
-        large groups list labels as sets and the model is a tree, and is 0 otherwise.
+        of a group having all its labels, and narrow down who has which; for large groups whose
+        labels are sets.
     folds : int
         Parts the groups are dealt into for that; a round trains as many models, each on all parts
         but one.
@@ -266,9 +265,8 @@ class Eagle(Estimator):
         return checked_instances(X)
 
     def _check_settings(self) -> None:
-        if self.rounds not in (NARROW, AUTO):
-            name = f"rounds (a number, {NARROW!r} or {AUTO!r})"
-            checked_count(self.rounds, name, at_least=0)
+        if self.rounds != NARROW:
+            checked_count(self.rounds, f"rounds (a number or {NARROW!r})", at_least=0)
         checked_count(self.folds, "folds", at_least=2)
         checked_count(self.random_state, "random_state", at_least=0)
         if not isinstance(self.model, Model):

@@ -30,7 +30,7 @@ FADING = 0.5
 # Labels that a model without `score_pairs` is asked for.
 LISTED = 1000
 
-NARROW, AUTO = "narrow", "auto"
+NARROW = "narrow"
 # What narrowing leaves of a group, round by round, as powers of its size.
 NARROWING = (0.75, 0.5, 0.25, 0.0, 0.0)
 # After them, the logarithm of a model's score from which on any member has a label that is listed
@@ -38,10 +38,6 @@ NARROWING = (0.75, 0.5, 0.25, 0.0, 0.0)
 LIKELY = -3.0
 # Members whose scores are closer than this are equally likely.
 EQUAL = 1e-4
-# 'auto' narrows for sets of labels of groups of so many instances, in the mean, if models then
-# learn from no more than so many labels of instances.
-MANY_MEMBERS = 6
-MOST_PLACES = 20_000_000
 
 
 class Round(NamedTuple):
@@ -75,20 +71,11 @@ class Step(NamedTuple):
 
 
 def schedule(rounds: int | str, candidates: Candidates, model: Any) -> list[Step]:
-    """The steps of a number of rounds, of ``"narrow"``, or of what ``"auto"`` chooses.
-
-    'auto' narrows where labels are sets, groups large, and the model scores pairs itself; it has no
-    rounds otherwise. Large groups with sets are where the closest instance is most often wrong, and
-    where many instances are left without a label they have.
-    """
-    is_set = int(candidates.pair_count.max(initial=0)) <= 1
-    scores_pairs = isinstance(model, ScoresPairs)
-    if rounds == AUTO:
-        is_large = candidates.counts.mean_size >= MANY_MEMBERS
-        few = int(candidates.label_places()[-1]) <= MOST_PLACES
-        rounds = NARROW if is_set and scores_pairs and is_large and few else 0
+    """The steps of a number of rounds, or of ``"narrow"``."""
     if rounds != NARROW:
         return [Step()] * int(rounds)
+    is_set = int(candidates.pair_count.max(initial=0)) <= 1
+    scores_pairs = isinstance(model, ScoresPairs)
     last = Step(NARROWING[-1], LIKELY if is_set and scores_pairs else np.inf)
     return [*map(Step, NARROWING[:-1]), last]
 

@@ -42,15 +42,8 @@ from multitudes.types import FusesMembers, LearnsFromNames, Model, ReadsTexts
 
 BY_NAMES = "lexical"  # what "auto" takes where there are names alone
 GROUPS_PREFIX = "groups."
-GROUP_DEFAULTS: dict[str, Any] = {
-    "n_steps": "auto",
-    "contrast": True,
-    "use_counts": True,
-    "rounds": "auto",
-}
-"""Settings of `Eagle` that differ from its defaults, which are the paper's: better, for no time.
-
-But for ``rounds``, which take time only where large groups list labels as sets."""
+GROUP_DEFAULTS: dict[str, Any] = {"n_steps": "auto", "contrast": True, "use_counts": True}
+"""Settings of `Eagle` that differ from its defaults, which are the paper's: better, for no time."""
 
 
 class TaggerSpec(NamedTuple):

@@ -124,8 +124,7 @@ def _fit_on_texts(model: Any, data: TrainingData) -> tuple[Any, GroupReport | No
     with threads_of(inside, data.n_jobs):
         if data.grouped is None:
             return fitted(inside, dataset.texts, dataset.Y, **arguments), None
-        # 'auto' has no rounds for a model over texts, which does not score pairs itself.
-        if data.checkpoint is not None and model.rounds not in (0, "auto"):
+        if data.checkpoint is not None and model.rounds:
             raise ConfigError(
                 f"groups.rounds={model.rounds} trains many models, which one checkpoint cannot "
                 "hold: leave out the checkpoint, or the rounds"

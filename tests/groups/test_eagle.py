@@ -93,19 +93,13 @@ def test_narrowing_finds_more_labels_of_large_groups_with_sets():
     labels = merge_labels(Y, groups, as_counts=False)
     before, after = (
         Eagle(XRLinear(**SMALL), **OURS, rounds=rounds).fit(X, groups, labels)
-        for rounds in (0, "auto")
+        for rounds in (0, "narrow")
     )
     assert len(after.history_) == 5
     one, other = (imputation_accuracy(eagle.imputation_, Y) for eagle in (before, after))
     assert other.recall > one.recall + 0.2
     assert after.score(X, Y) > before.score(X, Y) + 0.02
-    assert Eagle.from_state(after.to_state()).rounds == "auto"
-
-
-def test_auto_is_no_rounds_for_small_groups(data):
-    auto, none = (Eagle(XRLinear(**SMALL), **OURS, rounds=r).fit(*data) for r in ("auto", 0))
-    assert auto.history_ == []
-    np.testing.assert_array_equal(auto.imputation_.Y.toarray(), none.imputation_.Y.toarray())
+    assert Eagle.from_state(after.to_state()).rounds == "narrow"
 
 
 def test_rounds_end_when_labels_stop_moving():
@@ -259,8 +253,8 @@ def test_clone_keeps_settings_and_forgets_what_was_learned(data):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rounds": -1}, r"rounds \(a number, 'narrow' or 'auto'\) must be a whole number >= 0"),
-        ({"rounds": "all"}, r"rounds \(a number, 'narrow' or 'auto'\)"),
+        ({"rounds": -1}, r"rounds \(a number or 'narrow'\) must be a whole number >= 0"),
+        ({"rounds": "all"}, r"rounds \(a number or 'narrow'\)"),
         ({"folds": 1}, "folds must be a whole number >= 2"),
         ({"random_state": -1}, "random_state must be a whole number >= 0"),
         ({"margin": -1.0}, "margin must be a number >= 0"),

@@ -204,18 +204,3 @@ def test_all_who_are_likely_get_a_label_that_is_a_set(grouped):
     X = np.arange(-9, 3, dtype=np.float32)[:, None]
     given = rounds.impute(Spy(), X, spread(groups, labels), folds, Step(0.0, -2.5)).Y
     assert np.flatnonzero(np.diff(given.indptr)).tolist() == [3, 7, 8, 9, 10, 11]
-
-
-def test_auto_narrows_for_sets_of_large_groups_and_trees_alone():
-    large = sp.csr_array(np.kron(np.eye(3), np.ones((20, 1))))
-    small = sp.csr_array(np.kron(np.eye(30), np.ones((2, 1))))
-    sets, lists = np.ones((3, 2)), np.full((3, 2), 2.0)
-
-    def chosen(groups, labels, model):
-        found = checked_candidates(groups, sp.csr_array(labels))
-        return schedule("auto", found, model)
-
-    assert len(chosen(large, sets, XRLinear())) == 5
-    assert chosen(large, lists, XRLinear()) == []
-    assert chosen(small, np.ones((30, 2)), XRLinear()) == []
-    assert chosen(large, sets, Lister()) == []

@@ -77,12 +77,12 @@ def test_contrast_and_rounds_close_most_of_the_gap(part):
 
 
 def test_narrowing_makes_up_for_much_of_what_sets_lose(part):
-    """Clusters of about 47, from lists and from sets: contrast, and what 'auto' does with sets."""
+    """Clusters of about 47, from lists and from sets: contrast, and narrowing from sets."""
     X, Y, _, _ = part
     groups = clustered_groups(X, 7)
     lists, sets = (merge_labels(Y, groups, as_counts=counts) for counts in (True, False))
     counted, plain, narrowed = (
         precision(Eagle(XRLinear(), **CONTRASTING, rounds=rounds).fit(X, groups, labels), part, 1)
-        for labels, rounds in ((lists, "auto"), (sets, 0), (sets, "auto"))
+        for labels, rounds in ((lists, 0), (sets, 0), (sets, "narrow"))
     )
     assert plain + 6 < narrowed < counted - 6
