@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.evidence import of_disentangle, of_miml, of_prime, of_seq2set
+from benchmarks.evidence import of_disentangle, of_groups, of_miml, of_prime, of_seq2set
 from benchmarks.evidence.study import Study
 
-MODULES = (of_disentangle, of_miml, of_prime, of_seq2set)
+MODULES = (of_disentangle, of_groups, of_miml, of_prime, of_seq2set)
 STUDIES: dict[str, Study] = {study.name: study for module in MODULES for study in module.ALL}

@@ -1,60 +1,57 @@
-"""Figure of `benchmarks.groups`, like the paper's Figure 4, from its own numbers.
-
-``python -m benchmarks.groups.figures --figures DIR`` draws it again from the stored record.
-"""
+"""Figure like the paper's Figure 4: how far behind the oracle, against the way of grouping."""
 
 from __future__ import annotations
 
-import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import explain, panels_for, saved
-from benchmarks.groups.study import BASELINE, CONTRAST, EAGLE, ORACLE, ROUNDS, START
-from benchmarks.report import RESULTS
+from benchmarks.report.means import mean_and_margin
+from benchmarks.report.records import Record
 
 PANELS = {
     "R": "random groups of",
     "C": "depth of clustering",
     "N": "noise in the clustered features",
 }
-STYLES = {
-    BASELINE: {"color": "#888888", "marker": "x"},
-    START: {"color": "#56a3d9", "marker": "o"},
-    EAGLE: {"color": "#2b6a99", "marker": "s"},
-    CONTRAST: {"color": "#e0a030", "marker": "^"},
-    ROUNDS: {"color": "#c44e2b", "marker": "D"},
+STYLES: dict[str, dict[str, Any]] = {
+    "baseline": {"color": "#888888", "marker": "x"},
+    "EAGLE-0, lists": {"color": "#56a3d9", "marker": "o"},
+    "EAGLE, lists": {"color": "#2b6a99", "marker": "s"},
+    "contrast, lists": {"color": "#c44e2b", "marker": "D"},
+    "contrast, sets": {"color": "#e0a030", "marker": "^"},
+    "narrow, sets": {"color": "#6a8f3c", "marker": "v"},
 }
 
 
-def draw(result: dict[str, Any], folder: Path, *, k: int = 1) -> Path:
-    """How far P@k falls behind the oracle, in percent of it, against the way of grouping.
+def draw(record: Record, folder: Path, *, k: int = 1) -> Path:
+    """How far P@k falls behind the oracle, in percent of it, with intervals over seeds.
 
     Parameters
     ----------
-    result : dict
-        `benchmarks.groups.__main__.summary` of a data set.
+    record : Record
+        Of ``groups-sweeps``.
     folder : path
         Made where it is missing.
+    k : int
     """
     folder.mkdir(parents=True, exist_ok=True)
-    place = (1, 3, 5).index(k)
     figure, panels = panels_for(PANELS)
     for (kind, title), axes in zip(PANELS.items(), panels, strict=True):
-        numbers = sorted(
-            (float(name.partition("-")[2]), name)
-            for name in result["settings"]
-            if name.startswith(f"{kind}-")
+        ways = sorted(
+            {row.split(", ")[0] for row in record.rows if row.startswith(f"{kind}-")}, key=number
         )
         for method, style in STYLES.items():
-            points = [
-                (x, behind(result["settings"][name], method, place))
-                for x, name in numbers
-                if method in result["settings"][name]
-            ]
-            axes.plot(*zip(*points, strict=True), label=method, markersize=4, **style)
-        axes.set_xticks([x for x, _ in numbers])
+            shown = [way for way in ways if f"{way}, {method}" in record.rows]
+            if not shown:
+                continue
+            found = [mean_and_margin(behind(record, f"{way}, {method}", k)) for way in shown]
+            axes.errorbar(
+                [number(way) for way in shown], [mean for mean, _ in found],
+                yerr=[margin or 0.0 for _, margin in found],
+                label=method, markersize=4, capsize=2, elinewidth=0.8, **style,
+            )  # fmt: skip
+        axes.set_xticks([number(way) for way in ways])
         axes.set_xlabel(title)
         axes.set_ylim(bottom=0)
     panels[0].set_ylabel(f"P@{k} below the oracle, %")
@@ -62,23 +59,13 @@ def draw(result: dict[str, Any], folder: Path, *, k: int = 1) -> Path:
     return saved(figure, folder / f"groups-p{k}.png")
 
 
-def behind(setting: dict[str, Any], method: str, place: int) -> float:
-    """In percent of the oracle, over the seeds that the method has."""
-    seeds = setting[method]["seeds"]
-    runs = setting[ORACLE]["runs"][:seeds]
-    best = sum(run["p"][place] for run in runs) / len(runs)
-    return 100 * (1 - setting[method]["p"][place] / best)
+def number(way: str) -> float:
+    """The 0.5 of N-0.5."""
+    return float(way.partition("-")[2])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.groups.figures")
-    parser.add_argument("--figures", type=Path, required=True, help="folder for the PNG files")
-    given = parser.parse_args()
-    record = json.loads((RESULTS / "groups.json").read_text())
-    for result in record["results"]["sets"].values():
-        if any(name.startswith("N-") for name in result["settings"]):
-            print(draw(result, given.figures), draw(result, given.figures, k=5))
-
-
-if __name__ == "__main__":
-    main()
+def behind(record: Record, row: str, k: int) -> list[float]:
+    """In percent of the oracle, for each seed that both have."""
+    best = record.values("oracle", f"P@{k}")
+    found = record.values(row, f"P@{k}")
+    return [100 * (1 - found[seed] / best[seed]) for seed in found if seed in best]

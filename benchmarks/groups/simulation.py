@@ -1,8 +1,8 @@
 """When does it help to assign labels to the instances of a group? Theorem 1, simulated.
 
-``python -m benchmarks.groups.simulation`` draws the data of the paper's appendix B.1 and compares
-three estimators: without assignment, with assignment, and with every instance's label known, by
-which the others' errors are divided. Figure 6 of the paper.
+The study ``groups-simulation`` draws the data of the paper's appendix B.1 and compares three
+estimators: without assignment, with assignment, and with every instance's label known, by which the
+others' errors are divided. Figures 3 and 6 of the paper.
 
 The regression follows Eq. (3) to the letter. For the classification the paper names no estimators:
 here the one without assignment is its baseline, every instance with all labels of its group, and
@@ -11,7 +11,6 @@ the other one gives each label to the instances that the first scores highest.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.report import finish, show
+from benchmarks.report.means import mean_and_margin
+from benchmarks.report.records import Record
 from multitudes.groups.within_spread import WithinSpread
 
 Array = npt.NDArray[np.float64]
@@ -138,19 +138,19 @@ TASKS = {
 }
 
 
-def simulate(task: str, sigma_2: float, *, seeds: int) -> dict[str, Any]:
-    """Errors of the two estimators relative to the oracle's, over seeds.
+def simulate(task: str, sigma_2: float, *, seeds: int, first_seed: int = 0) -> dict[str, Any]:
+    """Errors of the two estimators relative to the oracle's, over seeds from the first on.
 
     The ratio of mean errors, with the standard error of that ratio; a mean of ratios would be
     undefined where an oracle makes no error.
     """
     errors = np.empty((seeds, 3))
-    for random_state in range(seeds):
-        sample = TASKS[task].draw(sigma_2, np.random.default_rng(random_state))
+    for number in range(seeds):
+        sample = TASKS[task].draw(sigma_2, np.random.default_rng(first_seed + number))
         X, Z = sample.X, sample.Z
         first = TASKS[task].without(X, Z)
         estimates = (first, TASKS[task].assigned(X, Z, first), least_squares(X, Z))
-        errors[random_state] = [sample.error(estimate) for estimate in estimates]
+        errors[number] = [sample.error(estimate) for estimate in estimates]
     oracle = errors[:, 2].mean()
     relative = errors[:, :2].mean(axis=0) / oracle
     deviations = errors[:, :2] - relative * errors[:, 2:]
@@ -168,31 +168,32 @@ def simulate(task: str, sigma_2: float, *, seeds: int) -> dict[str, Any]:
     }
 
 
-def draw_figure(rows: list[dict[str, Any]], path: Path) -> Path:
+def draw_figure(record: Record, path: Path) -> Path:
     """Relative errors against sigma_2, a panel per task; the price of Theorem 1 dotted."""
     from benchmarks.figures import explain, panels_for, saved
 
     figure, panels = panels_for(dict.fromkeys(TASKS))
+    places = range(len(SPREADS))
     for axes, task in zip(panels, TASKS, strict=True):
-        some = [row for row in rows if row["task"] == task]
-        places = range(len(some))
-        for name, key, color, marker in (
-            ("without assignment", "without", "#c44e2b", "s"),
-            ("with assignment", "with", "#2b6a99", "o"),
+        rows = [row_name(task, spread) for spread in SPREADS]
+        for measure, color, marker in (
+            ("without assignment", "#c44e2b", "s"),
+            ("with assignment", "#2b6a99", "o"),
         ):
+            found = [mean_and_margin(list(record.values(row, measure).values())) for row in rows]
             axes.errorbar(
-                places, [row[key] for row in some], yerr=[2 * row[f"{key}_se"] for row in some],
-                color=color, marker=marker, capsize=2, elinewidth=0.8, label=name,
+                places, [mean for mean, _ in found], yerr=[margin or 0.0 for _, margin in found],
+                color=color, marker=marker, capsize=2, elinewidth=0.8, label=measure,
             )  # fmt: skip
         if task == "regression":
-            prices = [row["price"] for row in some]
+            prices = [record.values(row, "price")[0] for row in rows]
             axes.plot(places, prices, color="#888888", linestyle=":", label="price (Theorem 1)")
         axes.axhline(1, color="#888888", linewidth=0.8)
         axes.set_yscale("log")
         ticks = [1, 2, 3] if task == "regression" else [1, 3, 10, 30]
         axes.set_yticks(ticks, [str(tick) for tick in ticks])
         axes.minorticks_off()
-        axes.set_xticks(places, [f"{row['sigma_2']:g}" for row in some])
+        axes.set_xticks(places, [f"{spread:g}" for spread in SPREADS])
         axes.set_title(task, fontsize=10)
     panels[0].set_xlabel("spread within groups, sigma_2")
     panels[1].set_xlabel("one label prevails, sigma_2")
@@ -202,32 +203,6 @@ def draw_figure(rows: list[dict[str, Any]], path: Path) -> Path:
     return saved(figure, path)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.groups.simulation")
-    parser.add_argument("--seeds", type=int, default=400)
-    parser.add_argument("--figures", type=Path, help="folder for the PNG file")
-    parser.add_argument("--no-store", action="store_true")
-    given = parser.parse_args()
-    rows = [simulate(task, s, seeds=given.seeds) for task in TASKS for s in SPREADS]
-    show(
-        f"Error relative to known labels, {given.seeds} seeds",
-        ["task", "sigma_2", "without assignment", "with assignment", "price", "oracle's error"],
-        [
-            [
-                row["task"],
-                f"{row['sigma_2']:g}",
-                f"{row['without']:.3f} ± {2 * row['without_se']:.3f}",
-                f"{row['with']:.3f} ± {2 * row['with_se']:.3f}",
-                "" if row["price"] is None else f"{row['price']:.3f}",
-                f"{row['oracle_error']:.4f}",
-            ]
-            for row in rows
-        ],
-    )
-    if given.figures is not None:
-        print(draw_figure(rows, given.figures / "group-simulation.png"))
-    finish("group_simulation", {"seeds": given.seeds, "rows": rows}, store=not given.no_store)
-
-
-if __name__ == "__main__":
-    main()
+def row_name(task: str, sigma_2: float) -> str:
+    """How a row of the study is called."""
+    return f"{task}, sigma_2 = {sigma_2:g}"

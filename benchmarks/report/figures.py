@@ -34,16 +34,15 @@ def disentangle(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
 def groups(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
     from benchmarks.groups.figures import draw
 
-    for result in found[0]["results"]["sets"].values():
-        if any(name.startswith("N-") for name in result["settings"]):
-            draw(result, folder)
-            draw(result, folder, k=5)
+    record = Record(found[0]["study"], found[0])
+    for k in (1, 5):
+        draw(record, folder, k=k)
 
 
 def group_simulation(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
     from benchmarks.groups.simulation import draw_figure
 
-    draw_figure(found[0]["results"]["rows"], folder / "group-simulation.png")
+    draw_figure(Record(found[0]["study"], found[0]), folder / "group-simulation.png")
 
 
 def miml(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
@@ -77,8 +76,8 @@ def transport_weight(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
 
 DRAWINGS = (
     Drawing(("disentangle",), disentangle),
-    Drawing(("groups",), groups),
-    Drawing(("group_simulation",), group_simulation),
+    Drawing(("groups-sweeps-eurlex-titles",), groups),
+    Drawing(("groups-simulation-appendix-b1",), group_simulation),
     Drawing(("miml-digits-scikit-learn",), miml),
     Drawing(("prime-lf-msdocs-links-ablations",), prime),
     Drawing(("seq2set-eurlex-titles",), transport_weight_older),

@@ -47,7 +47,7 @@ def functions_to_change(mutant: Mutant) -> Change | None:
     found = [
         function
         for function in gc.get_objects()
-        if isinstance(function, FunctionType) and _place(function.__code__) == place
+        if type(function) is FunctionType and _place(function.__code__) == place
     ]
     fits = all(function.__code__.co_freevars == new.co_freevars for function in found)
     return (found, new) if found and fits else None

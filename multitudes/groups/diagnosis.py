@@ -11,6 +11,13 @@ from multitudes.data.groups import GroupCounts
 from multitudes.groups.within_spread import WithinSpread, within_spread
 from multitudes.types import Sparse
 
+SETS = (
+    "labels are listed once each, and groups are large: how many instances have a label is not "
+    "known, and most of what they have is not found. If you know it, list a label once for each "
+    "instance that has it; otherwise try groups.rounds=narrow, and check it with labeled instances"
+)
+MANY_MEMBERS = 6  # from so many on, in the mean, sets lose more than a point or two
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -29,12 +36,16 @@ class Diagnosis:
     single : int
         Labels that only one group lists, of several instances: no second group tells which of
         them carries the label.
+    as_sets : bool
+        Whether groups are large and none lists a label more than once: how many of its instances
+        have it is not known then.
     """
 
     counts: GroupCounts
     spread: WithinSpread | None
     certain: float
     single: int
+    as_sets: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers, as JSON can hold them; an infinite ratio is None, no spread is left out."""
@@ -43,6 +54,7 @@ class Diagnosis:
             "mean_size": self.counts.mean_size,
             "certain": self.certain,
             "single": self.single,
+            "as_sets": self.as_sets,
         }
         spread = self.spread
         if spread is None:
@@ -62,7 +74,8 @@ class Diagnosis:
             f"labels whose instances are certain: {self.certain:.1%} of {counts.listed:,}",
             f"labels that one group alone lists: {self.single:,} of {counts.labels:,}",
         ]
-        return "\n".join(lines if self.spread is None else [*lines, *_about(self.spread)])
+        lines += [] if self.spread is None else _about(self.spread)
+        return "\n".join([*lines, SETS] if self.as_sets else lines)
 
 
 def diagnose(X: Any, groups: Sparse, group_labels: Sparse) -> Diagnosis:
@@ -92,6 +105,7 @@ def diagnose(X: Any, groups: Sparse, group_labels: Sparse) -> Diagnosis:
         spread=within_spread(X, groups) if has_spread else None,
         certain=float(is_certain.mean()) if len(rows) else float("nan"),
         single=int(alone.sum()),
+        as_sets=len(times) > 0 and bool(times.max() <= 1) and counts.mean_size >= MANY_MEMBERS,
     )
 
 

@@ -14,7 +14,15 @@ from multitudes.estimator import Estimator
 from multitudes.groups.candidates import Candidates, checked_candidates
 from multitudes.groups.embeddings import checked_instances, embedder
 from multitudes.groups.imputation import Imputation, Rule, assign, spread
-from multitudes.groups.rounds import Round, Rounds, checked_texts_or_rows, group_folds, take
+from multitudes.groups.rounds import (
+    NARROW,
+    Round,
+    Rounds,
+    checked_texts_or_rows,
+    group_folds,
+    schedule,
+    take,
+)
 from multitudes.scikit_learn import clone, get_tags
 from multitudes.store import State, build, checks, state_of
 from multitudes.types import Model, Predictions, Sparse, TakesLabelTexts
@@ -47,9 +55,11 @@ class Eagle(Estimator):
     margin : float
         Further instances get a label if they score less than this below the last one chosen:
         cosines at first, logarithms of the model's scores in rounds.
-    rounds : int
+    rounds : int or 'narrow'
         How often labels are imputed again, by the scores of models that did not see the instance;
-        it ends earlier when hardly a label moves.
+        it ends earlier when hardly a label moves. 'narrow': five rounds that begin with all members
+        of a group having all its labels, and narrow down who has which; for large groups whose
+        labels are sets.
     folds : int
         Parts the groups are dealt into for that; a round trains as many models, each on all parts
         but one.
@@ -83,7 +93,7 @@ class Eagle(Estimator):
         contrast: bool = False,
         use_counts: bool = False,
         margin: float = 0.0,
-        rounds: int = 0,
+        rounds: int | str = 0,
         folds: int = 2,
         random_state: int = 0,
         n_jobs: int | None = None,
@@ -223,19 +233,23 @@ class Eagle(Estimator):
 
         imputation = assign(candidates, cosines, rule, n_jobs=self.n_jobs)
         history: list[Round] = []
-        if self.rounds == 0:
+        steps = schedule(self.rounds, candidates, self.model)
+        if not steps:
             return imputation, history
-        rounds = Rounds(candidates, cosines, rule, spread(groups, group_labels), arguments)
-        with progress.track("imputing with the model", self.rounds, "rounds") as task:
-            for number in range(self.rounds):
+        pairs = spread(groups, group_labels)
+        rounds = Rounds(candidates, cosines, rule, pairs, arguments)
+        narrows = any(step.power > 0 for step in steps)
+        before = pairs if narrows else imputation.Y
+        with progress.track("imputing with the model", len(steps), "rounds") as task:
+            for number, step in enumerate(steps):
                 folds = group_folds(candidates, self.folds, random_state=self.random_state + number)
-                before = imputation.Y
-                imputation = rounds.impute(self.model, X, before, folds, n_jobs=self.n_jobs)
+                imputation = rounds.impute(self.model, X, before, folds, step, n_jobs=self.n_jobs)
                 kept = int(imputation.Y.multiply(before).nnz)
                 history.append(Round(imputation.Y.nnz - kept, imputation.Y.nnz))
                 task.advance()
-                if history[-1].n_moved <= SETTLED * history[-1].n_labels:
+                if not narrows and history[-1].n_moved <= SETTLED * history[-1].n_labels:
                     break
+                before = imputation.Y
         return imputation, history
 
     def _vectors(self, X: Any, features: Any) -> Any:
@@ -251,7 +265,8 @@ class Eagle(Estimator):
         return checked_instances(X)
 
     def _check_settings(self) -> None:
-        checked_count(self.rounds, "rounds", at_least=0)
+        if self.rounds != NARROW:
+            checked_count(self.rounds, f"rounds (a number or {NARROW!r})", at_least=0)
         checked_count(self.folds, "folds", at_least=2)
         checked_count(self.random_state, "random_state", at_least=0)
         if not isinstance(self.model, Model):

@@ -2,11 +2,16 @@
 
 A model remembers the labels it was trained with, right or wrong. So groups are dealt into folds,
 and the instances of a fold are scored by a model trained on the others.
+
+Narrowing rounds begin with all labels of a group for all its members, and let fewer and fewer have
+each of them. What instances of other groups have in common with a label's group decides, and a
+first guess, which large groups of similar instances lead astray, is not needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +30,15 @@ FADING = 0.5
 # Labels that a model without `score_pairs` is asked for.
 LISTED = 1000
 
+NARROW = "narrow"
+# What narrowing leaves of a group, round by round, as powers of its size.
+NARROWING = (0.75, 0.5, 0.25, 0.0, 0.0)
+# After them, the logarithm of a model's score from which on any member has a label that is listed
+# as a set: how many do is not known.
+LIKELY = -3.0
+# Members whose scores are closer than this are equally likely.
+EQUAL = 1e-4
+
 
 class Round(NamedTuple):
     """What one round of imputing again did.
@@ -39,6 +53,31 @@ class Round(NamedTuple):
 
     n_moved: int
     n_labels: int
+
+
+class Step(NamedTuple):
+    """What a round may choose.
+
+    Parameters
+    ----------
+    power : float
+        At least ``size ** power`` members of a group get a label; 0 is one.
+    likely : float
+        Members whose logarithm of a score is higher than this get it too.
+    """
+
+    power: float = 0.0
+    likely: float = np.inf
+
+
+def schedule(rounds: int | str, candidates: Candidates, model: Any) -> list[Step]:
+    """The steps of a number of rounds, or of ``"narrow"``."""
+    if rounds != NARROW:
+        return [Step()] * int(rounds)
+    is_set = int(candidates.pair_count.max(initial=0)) <= 1
+    scores_pairs = isinstance(model, ScoresPairs)
+    last = Step(NARROWING[-1], LIKELY if is_set and scores_pairs else np.inf)
+    return [*map(Step, NARROWING[:-1]), last]
 
 
 class Rounds:
@@ -70,7 +109,14 @@ class Rounds:
         self._weight = np.zeros(pairs.nnz, np.float32)
 
     def impute(
-        self, model: Any, X: Any, Y: Sparse, folds: IntArray, *, n_jobs: int | None = None
+        self,
+        model: Any,
+        X: Any,
+        Y: Sparse,
+        folds: IntArray,
+        step: Step = Step(),
+        *,
+        n_jobs: int | None = None,
     ) -> Imputation:
         """One round.
 
@@ -83,6 +129,8 @@ class Rounds:
             The labels imputed so far.
         folds : int array (n_instances,)
             Of `group_folds`.
+        step : Step
+            How many instances may get a label.
         """
         scores = cross_fit(model, X, Y, self.pairs, folds, self.arguments)
         known = ~np.isnan(scores)
@@ -92,12 +140,23 @@ class Rounds:
         self._weight += known
         mean = np.full(len(scores), np.nan, np.float32)
         np.divide(self._total, self._weight, out=mean, where=self._weight > 0)
+        np.minimum(mean, step.likely, out=mean)  # all who are likely are equal, and all get it
         parts: Any = (mean, self.pairs.indices, self.pairs.indptr)
         by_label = sp.csr_array(parts, shape=self.pairs.shape).tocsc()
-        return assign(
-            self.candidates, lambda block: self._scores(block, by_label), self.rule,
-            n_jobs=n_jobs,
-        )  # fmt: skip
+        candidates, rule = self._allowed(step)
+        return assign(candidates, lambda block: self._scores(block, by_label), rule, n_jobs=n_jobs)
+
+    def _allowed(self, step: Step) -> tuple[Candidates, Rule]:
+        """Candidates that say how many members a step gives each label to, and the rule for it."""
+        candidates, rule = self.candidates, self.rule
+        if np.isfinite(step.likely):
+            rule = replace(rule, margin=max(rule.margin, EQUAL))
+        if step.power == 0:
+            return candidates, rule
+        sizes = np.diff(candidates.group_indptr)[candidates.pair_group]
+        least = np.ceil(sizes**step.power - EQUAL).astype(np.int32)
+        counts = np.maximum(candidates.pair_count if rule.use_counts else 1, least)
+        return replace(candidates, pair_count=counts), replace(rule, use_counts=True)
 
     def _scores(self, block: Block, by_label: Sparse) -> FloatArray:
         """The scores of a block's places."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.groups import simulation
+from benchmarks.report.records import Record
 from multitudes.data.groups import memberships
 from multitudes.groups.within_spread import within_spread
 
@@ -76,5 +77,17 @@ def test_the_order_within_a_group_does_not_matter():
 
 
 def test_the_figure_is_drawn(results, tmp_path):
-    path = simulation.draw_figure(list(results.values()), tmp_path / "figures" / "f.png")
+    rows = {
+        simulation.row_name(*name): {
+            "seeds": [0],
+            "measures": {
+                "without assignment": {"values": [found["without"]]},
+                "with assignment": {"values": [found["with"]]},
+                "price": {"values": [found["price"]]},
+            },
+        }
+        for name, found in results.items()
+    }
+    record = Record("groups-simulation", {"rows": rows})
+    path = simulation.draw_figure(record, tmp_path / "figures" / "f.png")
     assert path.stat().st_size > 10_000

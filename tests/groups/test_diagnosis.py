@@ -66,3 +66,18 @@ def test_an_infinite_ratio_is_said_and_is_none_in_json():
 def test_bad_features():
     with pytest.raises(DataError, match="X has 5 rows"):
         diagnose(X[:5], GROUPS, LABELS)
+
+
+def test_large_groups_with_sets_are_warned_of():
+    """Groups of 10 and 12; a label that one of them lists twice makes lists of them."""
+    X = sp.csr_array(np.random.default_rng(0).normal(size=(22, 4)).astype(np.float32))
+    groups = sp.csr_array(np.repeat(np.eye(2), [10, 12], axis=0))
+    sets = diagnose(X, groups, sp.csr_array([[1, 1], [0, 1]]))
+    assert sets.as_sets
+    assert sets.to_dict()["as_sets"]
+    assert "If you know it, list a label once for each instance" in str(sets)
+    lists = diagnose(X, groups, sp.csr_array([[1, 2], [0, 1]]))
+    assert "listed once each" not in str(lists)
+    nothing = diagnose(X, groups, sp.csr_array((2, 2)))
+    small = diagnose(X[:6], GROUPS, sp.csr_array(LABELS != 0))
+    assert not any(found.as_sets for found in (lists, nothing, small))

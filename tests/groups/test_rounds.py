@@ -9,7 +9,15 @@ from multitudes import XRLinear
 from multitudes.groups import spread
 from multitudes.groups.candidates import checked_candidates
 from multitudes.groups.imputation import Rule
-from multitudes.groups.rounds import Rounds, cross_fit, group_folds, pair_scores, take
+from multitudes.groups.rounds import (
+    Rounds,
+    Step,
+    cross_fit,
+    group_folds,
+    pair_scores,
+    schedule,
+    take,
+)
 from multitudes.types import Predictions
 from tests.groups.problems import words_of_labels
 
@@ -162,3 +170,37 @@ def test_taking_instances_of_matrices_and_of_texts():
     assert take(["a", "b", "c"], rows) == ["c", "a"]
     assert take(np.arange(3), rows).tolist() == [2, 0]
     assert take(sp.csr_array(np.eye(3)), rows).toarray().tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+# --- narrowing
+
+
+def test_narrowing_leaves_powers_of_the_group_size(grouped):
+    """Groups of 16: 8, 4, 2, 1 and 1 members get the label, or as many as a list says."""
+    groups = sp.csr_array(np.kron(np.eye(2), np.ones((16, 1))))
+    for use_counts, least in ((False, 1), (True, 3)):
+        labels = sp.csr_array(np.full((2, 1), 3.0))
+        found = checked_candidates(groups, labels)
+        rounds = Rounds(found, lambda block: np.zeros(block.n_places, np.float32),
+                        Rule(use_counts=use_counts), spread(groups, labels))  # fmt: skip
+        folds = group_folds(found, 2, random_state=0)
+        X = np.arange(32, dtype=np.float32)[:, None]
+        steps = schedule("narrow", found, Spy())
+        given = [
+            np.diff(rounds.impute(Spy(), X, spread(groups, labels), folds, step).Y.tocsc().indptr)
+            for step in steps
+        ]
+        assert [int(n[0]) for n in given] == [2 * max(n, least) for n in (8, 4, 2, 1, 1)]
+
+
+def test_all_who_are_likely_get_a_label_that_is_a_set(grouped):
+    """Instance i scores i - 9: members 7 to 11 are above -2.5, in groups of 4."""
+    groups = sp.csr_array(np.kron(np.eye(3), np.ones((4, 1))))
+    labels = sp.csr_array(np.ones((3, 1)))
+    found = checked_candidates(groups, labels)
+    rounds = Rounds(found, lambda block: np.zeros(block.n_places, np.float32), Rule(),
+                    spread(groups, labels))  # fmt: skip
+    folds = group_folds(found, 2, random_state=0)
+    X = np.arange(-9, 3, dtype=np.float32)[:, None]
+    given = rounds.impute(Spy(), X, spread(groups, labels), folds, Step(0.0, -2.5)).Y
+    assert np.flatnonzero(np.diff(given.indptr)).tolist() == [3, 7, 8, 9, 10, 11]
