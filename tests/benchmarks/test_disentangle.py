@@ -59,16 +59,18 @@ def test_gains_are_of_the_plain_tree(problem: Problem) -> None:
 
 
 def test_a_label_in_one_leaf_does_not_come_apart() -> None:
+    """Half of the instances show their label, all show its topic: by that members differ."""
     rng = np.random.default_rng(0)
     label = rng.integers(60, size=1500)  # 25 instances each, six topics
     Y = sp.csr_array(np.eye(60, dtype=np.float32)[label])
-    topics = np.eye(6, dtype=np.float32)[label // 10]
-    X = sp.csr_array(np.hstack([Y.toarray(), topics]))
+    topics = 2 * np.eye(6, dtype=np.float32)[label // 10]
+    words = (rng.random((1500, 40)) < 0.05).astype(np.float32)
+    X = sp.csr_array(np.hstack([Y.toarray() * (rng.random((1500, 1)) < 0.5), topics, words]))
     often = Problem(X, Y, X[:50], Y[:50])
     settings = {**COMMON, "shape": {"max_leaf_size": 4}, "k": 2, "mode": "hard"}
     assert separated(often, None, settings, 0)["apart"] == 0
     overlapping = {"overlap": 2, "match_width": 1}
-    assert separated(often, None, {**settings, "overlapping": overlapping}, 0)["apart"] > 0
+    assert separated(often, None, {**settings, "overlapping": overlapping}, 0)["apart"] > 50
 
 
 def test_columns_of_fused_labels_are_joined() -> None:

@@ -36,6 +36,7 @@ def test_for_people_and_for_programs():
         "mean_size": 2,
         "certain": 2 / 5,
         "single": 1,
+        "as_sets": False,
         "sigma_1": spread.sigma_1,
         "sigma_2": spread.sigma_2,
         "ratio": spread.sigma_2 / spread.sigma_1,

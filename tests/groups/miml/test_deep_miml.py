@@ -323,9 +323,9 @@ except MissingExtraError as error:
     assert run_python(code) == "torch is not installed: run  pip install 'multitudes[deep]'"
 
 
-def test_the_papers_network_is_the_default():
+def test_the_papers_network_with_a_soft_mask_is_the_default():
     assert DeepMIML().get_params(deep=False) == {
-        "n_concepts": 4, "tau": 1.0, "label_embeddings": "eagle", "train_embeddings": False,
+        "n_concepts": 4, "tau": 0.1, "label_embeddings": "eagle", "train_embeddings": False,
         "hidden_size": None, "loss": "proportion", "device": None, "random_state": 0,
         "training": MIMLTraining(
             n_epochs=100, batch_size=64, learning_rate=0.001, weight_decay=0.0,
