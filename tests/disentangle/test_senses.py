@@ -137,6 +137,8 @@ def test_senses_of_a_label(shop, fitted):
         weights = [weight for _, weight in sense.words]
         assert weights == sorted(weights, reverse=True)
         assert Y[list(sense.examples)][:, [label]].toarray().all()
+        assert isinstance(sense.silhouette, float)
+        assert -1 <= sense.silhouette <= 1
 
 
 def test_an_ensemble_has_senses_in_each_tree(shop):
@@ -162,6 +164,10 @@ def test_senses_take_names(fitted):
     assert named.words == tuple((f"word {i}", weight) for i, weight in sense.words)
     assert named.texts == ("a text",)
     assert named.examples == (first, *others)
+    words_line = next(line for line in str(named).split("\n") if line.startswith("  words: "))
+    word, weight = named.words[0]
+    assert words_line.startswith(f"  words: {word} {weight:+.2f}, ")
+    assert str(named).endswith("\n  - a text")
     unnamed = sense.named(labels, None, {})
     assert unnamed.words[0] == (f"feature {sense.words[0][0]}", sense.words[0][1])
     assert unnamed.texts == ()

@@ -232,6 +232,7 @@ def test_a_cap_without_room_for_new_labels_says_so(shop):
     with pytest.raises(ConfigError, match=f"leaves room for {room} more labels .* 20 are new"):
         model.add_labels(X, Y)
     assert model.n_labels_ == N_OLD
+    assert model.add_labels(X, Y[:, : N_OLD + room]).n_labels_ == N_OLD + room  # just enough
 
 
 def test_senses_of_old_and_new_labels_after_adding(shop, fewer):

@@ -332,3 +332,19 @@ def test_the_papers_network_with_a_soft_mask_is_the_default():
             validation_fraction=0.1, patience=10, monitor="loss",
         ),
     }  # fmt: skip
+
+
+def test_embeddings_that_were_given_come_back_from_disk(problem, tmp_path):
+    own = np.random.default_rng(0).normal(size=(N_LABELS, problem.X.shape[1])).astype(np.float32)
+    store.save(fitted(problem, label_embeddings=own), tmp_path / "model")
+    again = store.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.label_embeddings, own)
+
+
+def test_an_infinite_count_is_told_with_its_group_and_label(problem):
+    counts = sp.csr_array(problem.group_labels, dtype=np.float64, copy=True)
+    row = 2
+    counts.data[counts.indptr[row]] = np.inf
+    label = counts.indices[counts.indptr[row]]
+    with pytest.raises(DataError, match=f"got inf for group {row} and label {label}"):
+        DeepMIML(training=QUICK).fit(problem.X, problem.groups, counts)
