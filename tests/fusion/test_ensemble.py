@@ -157,7 +157,13 @@ def test_an_explanation_says_which_member_said_what_and_why(fitted):
     assert shown.startswith("red: score 1.0000 by rank fusion")
     assert "words: rank 1" in shown
     assert "char:red" in shown
-    assert said.to_dict()["members"][1]["why"]["label"] == "red"
+    plain = said.to_dict()
+    assert (plain["label"], plain["score"], plain["fusion"]) == ("red", said.score, "rank")
+    words, chars = plain["members"]
+    assert words["member"] == "words"
+    for told, one in zip((words, chars), said.members, strict=True):
+        assert (told["rank"], told["score"], told["share"]) == (one.rank, one.score, one.share)
+    assert chars["why"]["label"] == "red"
     assert "by rank" not in said._repr_html_()
     with pytest.raises(DataError, match="label must be an id"):
         fitted.explain("a red thing", 6)
@@ -211,10 +217,31 @@ def test_over_features(tmp_path):
     assert not ensemble.reads_texts
     again = load(_saved(ensemble, tmp_path / "model"))
     assert again.fusion == "learned"
+    assert again.n_features_in_ == ensemble.n_features_in_ == X.shape[1]
     np.testing.assert_array_equal(again.predict(X).scores, ensemble.predict(X).scores)
     with pytest.raises(DataError, match="40"):
         again.predict(X[:, :39])
     assert ensemble.explain(X[:1], 3).fusion == "learned"
+
+
+def test_names_of_columns_are_kept():
+    pd = pytest.importorskip("pandas")
+    X, Y = features()
+    columns = [f"column {i}" for i in range(X.shape[1])]
+    frame = pd.DataFrame(X.toarray(), columns=columns)
+    ensemble = Ensemble([OneVsAll(), OneVsAll()], fusion="rank").fit(frame, Y)
+    assert ensemble.feature_names_in_.tolist() == columns
+
+
+def test_a_learned_fusion_that_reads_names_takes_new_ones():
+    X, Y = texts()
+    ensemble = Ensemble([OneVsAll(), (TfidfFeatures(**CHARS), OneVsAll())], fusion="learned")
+    ensemble.fit(X * 4, sp.vstack([Y] * 4).tocsr(), label_texts=NAMES)
+    assert ensemble.fusion_.names_ is not None
+    grown = sp.csr_array(np.eye(7, dtype=np.float32)[[6, 6, 6]])
+    ensemble.add_labels(["a pink thing", "pink", "a pink one"], grown, label_texts=["pink"])
+    assert ensemble.n_labels_ == 7
+    assert 6 in ensemble.predict(["pink"], top_k=2).labels[0]
 
 
 @pytest.mark.parametrize("given", [["a", None], [3], "text", [b"x"]])
