@@ -16,7 +16,7 @@ from campaigns.mutants.changing import functions_to_change, import_changed
 from campaigns.mutants.judging import KILLED, SURVIVED, TIMEOUT, UNTESTED, judge
 from campaigns.mutants.mutant import Mutant
 from campaigns.mutants.packages import PACKAGES, ROOT
-from campaigns.mutants.tests_of_lines import MOST_SECONDS, Coverage, Tracer
+from campaigns.mutants.tests_of_lines import MOST_SECONDS, Coverage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="children are forked")
 
@@ -90,10 +90,20 @@ def test_how_a_child_ends_is_told_apart():
 
 
 def test_the_lines_that_run_are_noted_and_their_quickest_tests_asked(planted):
-    module = importlib.import_module("planted_counter")
-    _, lines = Tracer([str(planted)]).during(lambda: module.Counter(1).more(1))
+    code = f"""
+import sys
+sys.path.insert(0, {str(planted.parent)!r})
+import planted_counter
+from campaigns.mutants.tests_of_lines import Tracer
+_, lines = Tracer([{str(planted)!r}]).during(lambda: planted_counter.Counter(1).more(1))
+print(*(line for _, line in lines))
+"""  # in a process of its own: this one may be traced, or have forked
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
     wanted = mutant(planted, "count + by", "count - by")
-    assert (str(planted), wanted.line) in lines
+    assert str(wanted.line) in done.stdout.split()
     seconds = {"a::slow": MOST_SECONDS, "a::quick": 0.1, "b::other": 0.1}
     coverage = Coverage(seconds, {str(planted): {wanted.line: ["a::slow", "a::quick"]}})
     assert coverage.of(wanted) == ["a::quick"]
