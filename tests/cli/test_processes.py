@@ -11,8 +11,9 @@ import sys
 import numpy as np
 import pytest
 
+from multitudes.cli.training import processes
 from multitudes.cli.training.processes import Processes
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, DataError
 from multitudes.tagger import Tagger
 
 LAUNCH = [
@@ -82,6 +83,18 @@ def test_what_one_process_trains_is_refused(
     assert result.code == ConfigError.exit_code
     assert re.search(message, " ".join(result.err.split()))
     assert not (tmp_path / "m").exists()
+
+
+def test_an_error_that_the_first_process_does_not_have_is_told(
+    cli, tmp_path, two_processes, monkeypatch
+):
+    waited = []
+    monkeypatch.setattr(processes.time, "sleep", waited.append)
+    monkeypatch.setenv("RANK", "1")
+    result = cli("train", tmp_path / "missing.jsonl", "-o", tmp_path / "m", "-m", "prime")
+    assert result.code == DataError.exit_code
+    assert "missing.jsonl does not exist" in result.err
+    assert processes.FIRST_SPEAKS in waited
 
 
 @pytest.mark.parametrize(("rank", "size"), [("2", "2"), ("first", "2"), ("0", "many")])

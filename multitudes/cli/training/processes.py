@@ -6,6 +6,7 @@ All of them read the same data and train together. The first one speaks and writ
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from multitudes import stopping
 from multitudes.errors import ConfigError, DataError
 
 RANK, SIZE = "RANK", "WORLD_SIZE"
+FIRST_SPEAKS = 20.0  # seconds in which the first process has told what is wrong for all
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,18 @@ class Processes:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Let the first process speak: a mistake of the user's, and a stop, happen to all alike."""
+    """Let the first process speak: a mistake of the user's, and a stop, happen to all alike.
+
+    Whoever started them ends all when one has failed. So the first is given time to say why; who is
+    still there afterwards is alone with the error, and tells it.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            yield
-    except (ConfigError, DataError) as error:
-        raise typer.Exit(error.exit_code) from error
+            try:
+                yield
+            except (ConfigError, DataError):
+                time.sleep(FIRST_SPEAKS)
+                raise
     except KeyboardInterrupt:
         raise typer.Exit(stopping.exit_code()) from None
