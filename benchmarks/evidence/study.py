@@ -35,6 +35,9 @@ class Study:
     seeds : int
     generated : tuple of str
         Names among `data` that are no folders: `run` makes them itself.
+    meaning : callable, optional
+        ``meaning(data, settings)`` gives the settings without what they would be anyway on that
+        data set: rows that mean the same are run once.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Study:
     common: Mapping[str, Any] = field(default_factory=dict)
     seeds: int = 3
     generated: tuple[str, ...] = ()
+    meaning: Callable[[str, Mapping[str, Any]], Mapping[str, Any]] = lambda data, settings: settings
 
     def settings(self, data: str) -> dict[str, Any]:
         """What all rows on a data set have in common."""
@@ -67,9 +71,9 @@ class Job:
 
     @property
     def file_name(self) -> str:
-        """Where it is stored: the same for the same row of another study, so that it runs once."""
+        """Where it is stored: the same for a row of another study that means the same."""
         run = f"{self.study.run.__module__}.{self.study.run.__qualname__}"
-        what = json.dumps([run, self.settings], sort_keys=True)
+        what = json.dumps([run, self.study.meaning(self.data, self.settings)], sort_keys=True)
         return f"{self.data}--{self.seed}--{hashlib.sha256(what.encode()).hexdigest()[:16]}.json"
 
     def __str__(self) -> str:

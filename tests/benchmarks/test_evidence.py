@@ -128,3 +128,15 @@ def test_nothing_new_makes_no_record(places):
     gathered(places)
     forget(places)
     assert gather(places / "out", places / "data", [STUDY], results=places / "results") == []
+
+
+def test_rows_that_mean_the_same_are_run_once(places):
+    def meaning(data, settings):
+        return {key: value for key, value in settings.items() if (key, value) != ("depth", 0)}
+
+    rows = {"low": {"height": 1.0}, "flat": {"height": 1.0, "depth": 0}}
+    study = replace(STUDY, rows=rows, meaning=meaning)
+    run(places, seeds=1, study=study)
+    assert len([*(places / "out").glob("*.json")]) == 1
+    found = gathered(places, study)["rows"]
+    assert found["low"]["measures"] == found["flat"]["measures"]
