@@ -57,8 +57,9 @@ def test_bad_bins_are_refused(case):
             frequency_bins(TRAINING, min_counts=counts)
     with pytest.raises(ConfigError, match=">= 1, got 0"):
         frequency_bins(TRAINING, n_bins=0)
-    with pytest.raises(DataError, match="0..1"):
-        FrequencyBins(("a", "b"), np.array([0, 2]))
+    for bins in ([0, 2], [0.0, 1.0], [[0, 1]]):
+        with pytest.raises(DataError, match="0..1"):
+            FrequencyBins(("a", "b"), np.array(bins))
     with pytest.raises(DataError, match="label spaces differ"):
         evaluate(case.predictions, case.Y, frequency_bins=frequency_bins(TRAINING))
     with pytest.raises(DataError, match="5 labels and frequency_bins 4"):
