@@ -8,6 +8,7 @@ def test_defaults_are_those_of_the_paper():
     config = LossConfig()
     assert (config.margin, config.gamma_min, config.gamma_max) == ("dynamic", 0.1, 0.3)
     assert config.softmax_weights
+    assert not config.detach_weights
     assert config.regularizer_weight == 0.1
 
 

@@ -3,6 +3,7 @@ import pytest
 
 from multitudes.errors import ConfigError, DataError
 from multitudes.seq2set.losses.assignment_schemes import choose_scheme
+from multitudes.seq2set.losses.config import SetLossConfig
 
 
 @pytest.mark.parametrize(
@@ -14,6 +15,8 @@ from multitudes.seq2set.losses.assignment_schemes import choose_scheme
         ([1] * 50 + [3] * 49 + [20], "first-n"),  # the same, but most steps are empty for most
         ([1] * 56 + [3] * 43 + [20], "first-n"),
         ([1] * 44 + [3] * 55 + [20], "all"),
+        ([1] * 45 + [3] * 54 + [20], "first-n"),  # 55% above is still about half
+        ([1] * 55 + [2] * 45, "all"),  # and so is 45%
         ([2, 2, 2], "first-n"),  # nobody is above
         ([0, 0, 5], "first-n"),
     ],
@@ -45,3 +48,9 @@ def test_unknown_schemes_and_missing_counts_are_refused():
         choose_scheme([1], scheme="first")
     with pytest.raises(DataError, match="at least one instance"):
         choose_scheme([])
+
+
+def test_the_empty_label_weighs_no_more_than_another():
+    assert SetLossConfig(empty_weight=1.0).empty_weight == 1.0
+    with pytest.raises(ConfigError, match="empty_weight"):
+        SetLossConfig(empty_weight=1.5)
