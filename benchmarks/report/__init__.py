@@ -9,13 +9,16 @@
 
 from benchmarks.report.console import at_least_one, show, whole_numbers, with_margin
 from benchmarks.report.means import mean_and_margin
+from benchmarks.report.rows import Rounds, rows_of
 from benchmarks.report.storing import RESULTS, finish
 
 __all__ = [
     "RESULTS",
+    "Rounds",
     "at_least_one",
     "finish",
     "mean_and_margin",
+    "rows_of",
     "show",
     "whole_numbers",
     "with_margin",
