@@ -9,7 +9,7 @@
 
 from benchmarks.report.console import at_least_one, show, whole_numbers, with_margin
 from benchmarks.report.means import mean_and_margin
-from benchmarks.report.rows import Rounds, rows_of
+from benchmarks.report.rows import Rounds, rows_of, rows_of_runs, together
 from benchmarks.report.storing import RESULTS, finish
 
 __all__ = [
@@ -19,7 +19,9 @@ __all__ = [
     "finish",
     "mean_and_margin",
     "rows_of",
+    "rows_of_runs",
     "show",
+    "together",
     "whole_numbers",
     "with_margin",
 ]

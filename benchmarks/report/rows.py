@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.report.means import mean_and_margin
 
 Rows = dict[str, dict[str, Any]]
+SEED = ", seed "
 BETWEEN = ", "  # names of sections, in the name of a row
 
 
@@ -71,6 +72,32 @@ def rows_of(sections: Mapping[str, Any], *, seeds: Sequence[int] = (), name: str
     for key, value in sections.items():
         if isinstance(value, Mapping):
             rows |= rows_of(value, seeds=seeds, name=BETWEEN.join(filter(None, (name, key))))
+    return rows
+
+
+def together(
+    turns: Sequence[Mapping[str, Any]], kind: Callable[[list[float]], list[float]] = list
+) -> dict[str, Any]:
+    """Sections of seeds, or of rounds if `kind` is `Rounds`, as one section, of all their values."""
+    found: dict[str, Any] = {}
+    for key, first in turns[0].items():
+        values = [turn[key] for turn in turns if key in turn]
+        if isinstance(first, Mapping):
+            found[key] = together(values, kind)
+        else:
+            found[key] = kind(values) if all(map(is_number, values)) else first
+    return found
+
+
+def rows_of_runs(runs: Mapping[str, Mapping[str, Any]]) -> Rows:
+    """Rows of runs that are called ``NAME, seed NUMBER``: a row for each name."""
+    by_name: dict[str, dict[int, Mapping[str, Any]]] = {}
+    for key, run in runs.items():
+        name, _, seed = key.rpartition(SEED)
+        by_name.setdefault(name, {})[int(seed)] = run
+    rows: Rows = {}
+    for name, found in by_name.items():
+        rows |= rows_of(together(list(found.values())), seeds=list(found), name=name)
     return rows
 
 
