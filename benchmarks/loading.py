@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from benchmarks.stored_checks import tree_state
 from multitudes import load, save
 from multitudes.store import read_manifest, read_state, remembered
@@ -95,7 +95,7 @@ def main() -> None:
     rows = [[name, *(f"{value:.3f}" for value in one.values())] for name, one in results.items()]
     show(f"Seconds per gigabyte ({size:.2f} GB)", ["", "checks", "load"], rows)
     settings = {"gigabytes": size, "rounds": options.rounds, "seconds_to_make_and_save": made}
-    finish("loading", {**settings, "seconds_per_gb": results}, store=not options.no_store)
+    finish("loading", rows_of(results), settings=settings, store=not options.no_store)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,9 @@ from benchmarks.report.storing import checksum, record_of, written
 GENERATED = "made by the study"  # instead of a checksum
 
 
-def study_record(study: Study, data: str, checksums: str, found: Mapping[Job, Any]) -> dict[str, Any]:
+def study_record(
+    study: Study, data: str, checksums: str, found: Mapping[Job, Any]
+) -> dict[str, Any]:
     """The record of one study on one data set.
 
     Parameters

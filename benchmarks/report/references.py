@@ -92,9 +92,7 @@ class Reference:
         return written(value, margin, sign=True, digits=digits_for(scale))
 
 
-def filled(
-    text: str, records: Records, among: Sequence[str] = ()
-) -> tuple[str, list[Reference]]:
+def filled(text: str, records: Records, among: Sequence[str] = ()) -> tuple[str, list[Reference]]:
     """A text whose references in braces are replaced by what they stand for, and the references."""
     found = [Reference.parse(inner, records, among) for inner in IN_BRACES.findall(text)]
     shown = iter(found)

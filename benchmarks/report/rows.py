@@ -1,9 +1,9 @@
 """Rows of a record: settings, seeds, and measures with all values, their middle and its interval.
 
 A measure has a value for each seed, with their mean and ``margin``, the half-width of a 95%
-t-interval; or, of a timing, a value for each round, with their median and ``interval``, the least and
-the largest: it holds the true median with a probability of 1 - 2 ** (1 - rounds). What was measured
-once has one value and no margin.
+t-interval; or, of a timing, a value for each round, with their median and ``interval``, the least
+and the largest: it holds the true median with a probability of 1 - 2 ** (1 - rounds). What was
+measured once has one value and no margin.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def rows_of(sections: Mapping[str, Any], *, seeds: Sequence[int] = (), name: str
     rows: Rows = {}
     if measures:
         most = max(len(one["values"]) if "mean" in one else 1 for one in measures.values())
-        known = list(seeds) or (list(range(most)) if most > 1 else [])
+        known = list(seeds) or list(range(most))
         settings = {
             key: value
             for key, value in sections.items()
@@ -78,7 +78,7 @@ def rows_of(sections: Mapping[str, Any], *, seeds: Sequence[int] = (), name: str
 def together(
     turns: Sequence[Mapping[str, Any]], kind: Callable[[list[float]], list[float]] = list
 ) -> dict[str, Any]:
-    """Sections of seeds, or of rounds if `kind` is `Rounds`, as one section, of all their values."""
+    """Sections of seeds, or of rounds if `kind` is `Rounds`, as one, of all their values."""
     found: dict[str, Any] = {}
     for key, first in turns[0].items():
         values = [turn[key] for turn in turns if key in turn]
@@ -99,6 +99,13 @@ def rows_of_runs(runs: Mapping[str, Mapping[str, Any]]) -> Rows:
     for name, found in by_name.items():
         rows |= rows_of(together(list(found.values())), seeds=list(found), name=name)
     return rows
+
+
+def split_runs(runs: Mapping[str, Mapping[str, Any]]) -> tuple[Rows, dict[str, Any]]:
+    """Rows of runs, and their curves beside."""
+    curves = {name: run["curve"] for name, run in runs.items()}
+    rest = {name: {k: v for k, v in run.items() if k != "curve"} for name, run in runs.items()}
+    return rows_of_runs(rest), {"curves": curves}
 
 
 def is_measure(value: Any) -> bool:

@@ -23,6 +23,7 @@ DATA_OPTION = "--data"
 SCHEMA = 1
 GENERATED = {"generated": "made by the benchmark"}  # instead of data sets and their checksums
 KEYS = ("schema", "study", "question", "command", "data", "rows", "machine")
+ROW_KEYS = ("settings", "seeds", "measures")
 CLEAN = re.compile(r"[0-9a-f]{7,40}")
 
 
@@ -132,7 +133,9 @@ def problems(record: Mapping[str, Any]) -> list[str]:
     if not is_clean(record):
         found.append(f"commits are not clean: {record.get('machine', {}).get('commits')}")
     for name, row in record.get("rows", {}).items():
-        found += [f"{name}: no {key}" for key in ("settings", "seeds", "measures") if key not in row]
+        found += [
+            f"{name}: no {key}" for key in ("settings", "seeds", "measures") if key not in row
+        ]
         for measure, one in row["measures"].items():
             n = len(one["values"])
             if "mean" in one and n not in (1, len(row["seeds"])):

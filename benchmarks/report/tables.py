@@ -41,9 +41,7 @@ def result_table(order: str, records: Records) -> str:
 def column(record: Record, measure: str, rows: Sequence[str]) -> list[str]:
     """Mean and margin of each row, empty if not measured; the best in bold if more is better."""
     found = {
-        row: record.measure(row, measure)
-        for row in rows
-        if measure in record.row(row)["measures"]
+        row: record.measure(row, measure) for row in rows if measure in record.row(row)["measures"]
     }
     shown = {row: written(middle(one), one.get("margin")) for row, one in found.items()}
     if MORE_IS_BETTER.match(measure) and len(found) > 1:
