@@ -1,16 +1,17 @@
 """Tables that mix measures in a cell or rows of several records: ``benchmarks/tables/PAGE.toml``.
 
-A table of the file has ``records`` and either of these, where ``*`` stands for the key of the other
-direction and braces for a `Reference` without its record:
+A table of the file has ``records`` and either of these, where braces hold a `Reference` without its
+record, and ``$`` stands for the key of the other direction:
 
-    columns = ["eurlex-titles", "debian-deps"]        # or a head for each key
-    rows."training, ours / libpecos" = "{*, ours | seconds | .2f} / {*, libpecos | seconds | .2f} s"
+    columns = ["eurlex-titles", "debian-deps"]        # or a key for each head
+    rows."training, ours / libpecos" = "{$, ours | seconds | .2f} / {$, libpecos | seconds | .2f} s"
 
-    rows = ["eurlex-titles, tfidf"]                   # or a label for each key
-    columns."P@1" = "{* | P@1 | .2f}"
+    rows = ["eurlex-titles, tfidf"]                   # or a key for each label
+    columns."P@1" = "{$ | P@1 | .2f}"
 
-The cells of a row may be a list too, one for each column. ``corner`` is what stands above the
-labels, ``empty`` what stands where a row has not got the measure, or does not exist.
+A key may be a list, whose further parts are ``$2``, ``$3``, ... The cells of a row may be a list
+too, one for each column. ``corner`` is what stands above the labels, ``empty`` what stands where a
+row does not exist or has not got the measure.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from benchmarks.report.tables import table
 
 TABLES = ROOT / "benchmarks" / "tables"
 KEYS = dict.fromkeys(("records", "columns", "rows", "corner", "empty"))
-ANY = "*"
+ANY = "$"
 
 
 def layout_table(page: str, name: str, records: Records, folder: Path = TABLES) -> str:
@@ -38,14 +39,17 @@ def layout_table(page: str, name: str, records: Records, folder: Path = TABLES) 
     for key in layout:
         known(key, KEYS, "key of a table")
     columns, rows = keyed(layout["columns"]), keyed(layout["rows"])
-    by_row = all("{" not in str(value) for value in rows.values())
-    lines = []
-    for label, row in rows.items():
-        cells = [
-            columns[head].replace(ANY, row) if by_row else across(row, place, columns[head])
-            for place, head in enumerate(columns)
+    by_row = any(ANY in str(cell) for cell in columns.values())
+    lines = [
+        [
+            label,
+            *(
+                cell_of(row, key, place, by_row=by_row)
+                for place, key in enumerate(columns.values())
+            ),
         ]
-        lines.append([label, *cells])
+        for label, row in rows.items()
+    ]
 
     def made(text: str) -> str:
         try:
@@ -59,9 +63,14 @@ def layout_table(page: str, name: str, records: Records, folder: Path = TABLES) 
     return table([made(head) for head in heads], [[made(cell) for cell in line] for line in lines])
 
 
-def across(row: Any, place: int, key: str) -> str:
-    """The cell of a column."""
-    return str(row[place] if isinstance(row, list) else row).replace(ANY, key)
+def cell_of(row: Any, column: Any, place: int, *, by_row: bool) -> str:
+    """What stands in a cell, with the key of its row, or of its column, put in."""
+    key = row if by_row else column
+    cell = column if by_row else row[place] if isinstance(row, list) else row
+    first, *further = key if isinstance(key, list) else [key]
+    for number, part in enumerate(further, start=2):
+        cell = cell.replace(f"{ANY}{number}", part)
+    return str(cell.replace(ANY, first))
 
 
 def keyed(given: Any) -> Mapping[str, Any]:

@@ -62,7 +62,7 @@ def rows_of(sections: Mapping[str, Any], *, seeds: Sequence[int] = (), name: str
     rows: Rows = {}
     if measures:
         most = max(len(one["values"]) if "mean" in one else 1 for one in measures.values())
-        known = list(seeds) or list(range(most))
+        known = list(seeds) or (list(range(most)) if most > 1 else [])
         settings = {
             key: value
             for key, value in sections.items()

@@ -54,7 +54,7 @@ def column(record: Record, measure: str, rows: Sequence[str]) -> list[str]:
 
 def caption(record: Record, rows: Sequence[str]) -> str:
     """Where the numbers are from: data, seeds, commits, and the command that repeats them."""
-    seeds = [len(record.row(row)["seeds"]) for row in rows]
+    seeds = [max(len(record.row(row)["seeds"]), 1) for row in rows]
     parts = [
         ", ".join(record.data),
         f"{span(seeds)} seed{'s' * (max(seeds) > 1)}",
