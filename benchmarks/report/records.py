@@ -11,9 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from benchmarks.report.rows import measured
 from benchmarks.report.storing import RESULTS
 
 SIGNS = (" - ", " / ")  # between two rows: a difference, or a ratio
+SEEDS = "seeds"
 SHOWN_COMMITS = 8  # characters of a commit
 
 
@@ -51,7 +53,9 @@ class Record:
         return row
 
     def measure(self, row: str, name: str) -> Mapping[str, Any]:
-        """A measure of a row, with its values and their middle."""
+        """A measure of a row, with its values and their middle; ``seeds`` is how many it has."""
+        if name == SEEDS:
+            return measured(len(self.row(row)["seeds"]))
         one: Mapping[str, Any] = known(
             name, self.row(row)["measures"], f"measure of {self.name}: {row}"
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.report.records import Record, Records, UnknownNameError, known
+from benchmarks.report.records import Record, Records, UnknownNameError
 from benchmarks.report.rows import Rounds, measured, middle
 
 IN_BRACES = re.compile(r"\{([^{}]*)\}")
@@ -56,7 +56,7 @@ class Reference:
             else:
                 break
         for one in filter(None, (row, other)):
-            known(parts[0], record.row(one)["measures"], f"measure of {record.name}: {one}")
+            record.measure(one, parts[0])
         return cls(record, row, sign, other, *parts)
 
     @property
