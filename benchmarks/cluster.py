@@ -88,11 +88,16 @@ def summarize(folder: Path, given: Any) -> None:
     sections = {
         f"{nodes} node{'s' * (nodes > 1)}": one
         | {name: of_stage(stage) for name, stage in one["stages"].items()}
-        | {"stages": {}, "model": ""}
+        | {"driver": driver(one), "stages": {}, "model": ""}
         for nodes, one in found.items()
     }
     settings = {"labels": given.labels, "shards": given.shards}
     finish("cluster", rows_of(sections), settings=settings, raw=found, store=given.store)
+
+
+def driver(one: dict[str, Any]) -> dict[str, float]:
+    """What is left for it to do by itself: merging, saving."""
+    return {"wall": one["seconds"] - sum(stage["wall"] for stage in one["stages"].values())}
 
 
 def of_stage(stage: dict[str, Any]) -> dict[str, float]:

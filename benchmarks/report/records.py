@@ -54,8 +54,8 @@ class Record:
 
     def measure(self, row: str, name: str) -> Mapping[str, Any]:
         """A measure of a row, with its values and their middle; ``seeds`` is how many it has."""
-        if name == SEEDS:
-            return measured(len(self.row(row)["seeds"]))
+        if name == SEEDS and (seeds := self.row(row)["seeds"]):
+            return measured(len(seeds))
         one: Mapping[str, Any] = known(
             name, self.row(row)["measures"], f"measure of {self.name}: {row}"
         )
