@@ -67,15 +67,18 @@ class Record:
         places = seeds if len(seeds) == len(values) else range(len(values))
         return dict(zip(places, values, strict=True))
 
-    def operands(self, text: str) -> tuple[str, str, str]:
-        """'row', 'row - other' or 'row / other' in parts; names may have a dash themselves."""
-        if text in self.rows or not any(sign in text for sign in SIGNS):
-            self.row(text)
-            return text, "", ""
+    def operands(self, text: str, measure: str) -> tuple[str, str, str]:
+        """'row', 'row - other' or 'row / other' in parts; names may have a dash themselves.
+
+        A ratio that was stored as such is a row of its own.
+        """
         ways = [
             (text[: at.start()], at[0].strip(), text[at.end() :])
             for at in re.finditer("|".join(map(re.escape, SIGNS)), text)
         ]
+        if not ways or (text in self.rows and measure in self.row(text)["measures"]):
+            self.row(text)
+            return text, "", ""
         for one, sign, other in ways:
             if one in self.rows and other in self.rows:
                 return one, sign, other

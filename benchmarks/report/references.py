@@ -49,7 +49,7 @@ class Reference:
         for place, candidate in enumerate(candidates, start=1):
             record = records[candidate]
             try:
-                row, sign, other = record.operands(rows)
+                row, sign, other = record.operands(rows, parts[0])
             except UnknownNameError:
                 if place == len(candidates):
                     raise

@@ -22,7 +22,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 DATA_OPTION = "--data"
 SCHEMA = 1
 GENERATED = {"generated": "made by the benchmark"}  # instead of data sets and their checksums
-KEYS = ("schema", "study", "question", "command", "data", "rows", "machine")
+KEYS = ("schema", "study", "question", "command", "data", "settings", "rows", "machine")
 ROW_KEYS = ("settings", "seeds", "measures")
 CLEAN = re.compile(r"[0-9a-f]{7,40}")
 
@@ -125,22 +125,26 @@ def is_clean(record: Mapping[str, Any]) -> bool:
     return bool(commits) and all(CLEAN.fullmatch(str(commit)) for commit in commits)
 
 
-def problems(record: Mapping[str, Any]) -> list[str]:
-    """What a record lacks, or has wrong; empty if nothing."""
-    found = [f"no {key}" for key in KEYS if not record.get(key)]
-    found += [] if isinstance(record.get("settings"), Mapping) else ["no settings"]
+def lacking(record: Mapping[str, Any]) -> list[str]:
+    """What is not known of how a record was made; empty if all is."""
+    found = [f"no {key}" for key in ("question", "command") if not record.get(key)]
     found += [f"no checksum of {name}" for name, sum_ in record.get("data", {}).items() if not sum_]
     if not is_clean(record):
         found.append(f"commits are not clean: {record.get('machine', {}).get('commits')}")
+    return found
+
+
+def problems(record: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a record's form; empty if nothing."""
+    found = [f"no {key}" for key in KEYS if key not in record]
+    found += [f"no {key}" for key in ("data", "rows") if not record.get(key)]
     for name, row in record.get("rows", {}).items():
-        found += [
-            f"{name}: no {key}" for key in ("settings", "seeds", "measures") if key not in row
-        ]
+        found += [f"{name}: no {key}" for key in ROW_KEYS if key not in row]
         for measure, one in row["measures"].items():
             n = len(one["values"])
             if "mean" in one and n not in (1, len(row["seeds"])):
                 found.append(f"{name}: {measure} has not a value for each seed")
-            if not n or not alike(one, again(one)):
+            if not n or not all(map(math.isfinite, one["values"])) or not alike(one, again(one)):
                 found.append(f"{name}: {measure} is not what its values make")
     return found
 
