@@ -51,6 +51,10 @@ def finish(
         Whether the record is kept in ``benchmarks/results``.
     """
     record = record_of(name, rows, data=checksums(sys.argv[1:]), settings=settings, raw=raw)
+    if wrong := problems(record):
+        raise ValueError("; ".join(wrong))
+    for lack in lacking(record):
+        print(f"no evidence yet: {lack}")
     if store:
         path = written(record, RESULTS / f"{name}.json")
         print(f"stored in {path.relative_to(ROOT)}")
@@ -139,7 +143,10 @@ def problems(record: Mapping[str, Any]) -> list[str]:
     found = [f"no {key}" for key in KEYS if key not in record]
     found += [f"no {key}" for key in ("data", "rows") if not record.get(key)]
     for name, row in record.get("rows", {}).items():
-        found += [f"{name}: no {key}" for key in ROW_KEYS if key not in row]
+        missing = [key for key in ROW_KEYS if not isinstance(row, Mapping) or key not in row]
+        found += [f"{name}: no {key}" for key in missing]
+        if missing:
+            continue
         for measure, one in row["measures"].items():
             n = len(one["values"])
             if "mean" in one and n not in (1, len(row["seeds"])):
