@@ -160,7 +160,8 @@ def main() -> None:
     columns = ["seconds", "cpu_seconds", "similarity"]  # mean cosine of a label to its leaf
     show_rows(f"{given.threads} threads", rows, columns)
     settings = {"n_threads": given.threads, "libpecos": version_of("pecos")}
-    finish("clustering", rows, settings=settings, store=not given.no_store)
+    data = [given.data / name for name in given.sets]
+    finish("clustering", rows, data=data, settings=settings, store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -184,7 +184,8 @@ def main() -> None:
     found = corpora(given.texts)
     rows = rows_of({name: measure(texts, given.rounds) for name, texts in found.items()})
     show_rows("fit_transform; single: 500 times one text", rows, ["texts", "seconds"])
-    finish("features", rows, store=not given.no_store)
+    data = [SHARED_DATA / name for name in found if (SHARED_DATA / name).is_dir()]
+    finish("features", rows, data=data, store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def main() -> None:
     found = [measured(texts[:size]) for size in given.sizes]
     show("seconds", list(found[0]), [[f"{value:.3g}" for value in one.values()] for one in found])
     rows = rows_of({f"{one['texts']:,} texts": one for one in found})
-    finish("token_cache", rows, store=not given.no_store)
+    finish("token_cache", rows, data=[given.data.parent], store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ def finish(
     name: str,
     rows: Rows,
     *,
+    data: Sequence[Path] | None = None,
     settings: Mapping[str, Any] | None = None,
     raw: Any = None,
     store: bool,
@@ -43,6 +44,8 @@ def finish(
         Of the record.
     rows : dict
         As `rows_of` makes them.
+    data : list of path, optional
+        Folders of data sets; by default those that the command line names after ``--data``.
     settings : dict, optional
         Of all rows.
     raw : object, optional
@@ -50,7 +53,9 @@ def finish(
     store : bool
         Whether the record is kept in ``benchmarks/results``.
     """
-    record = record_of(name, rows, data=checksums(sys.argv[1:]), settings=settings, raw=raw)
+    folders = data_folders(sys.argv[1:]) if data is None else data
+    sums = {folder.name: checksum(folder) for folder in folders} or GENERATED
+    record = record_of(name, rows, data=sums, settings=settings, raw=raw)
     if wrong := problems(record):
         raise ValueError("; ".join(wrong))
     for lack in lacking(record):
@@ -102,11 +107,6 @@ def checksum(folder: Path) -> str:
         total.update(path.name.encode())
         total.update(hashlib.sha256(path.read_bytes()).digest())
     return f"sha256:{total.hexdigest()}"
-
-
-def checksums(arguments: Sequence[str]) -> dict[str, str]:
-    """Name and checksum of each data folder that a command line names after ``--data``."""
-    return {folder.name: checksum(folder) for folder in data_folders(arguments)} or GENERATED
 
 
 def data_folders(arguments: Sequence[str]) -> list[Path]:

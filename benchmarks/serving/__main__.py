@@ -60,7 +60,8 @@ def main() -> None:
         key: getattr(given, key)
         for key in ("connections", "seconds", "rounds", "workers", "soak", "slow_clients")
     }
-    finish(name, rows, settings=settings, raw=raw, store=not given.no_store)
+    data = [given.folder / one.name for one in problems]
+    finish(name, rows, data=data, settings=settings, raw=raw, store=not given.no_store)
 
 
 def arguments() -> argparse.Namespace:

@@ -85,7 +85,8 @@ def main() -> None:
     readers = reading(problem.bodies.read_bytes().splitlines()[0])
     show("a request to what it asks", ["", "µs"], [[k, f"{v:.2f}"] for k, v in readers.items()])
     sections = {name: together(runs, Rounds) for name, runs in rounds.items()}
-    finish("serving-asgi", rows_of({**sections, "reading_us": readers}), store=not given.no_store)
+    rows = rows_of({**sections, "reading_us": readers})
+    finish("serving-asgi", rows, data=[given.data], store=not given.no_store)
 
 
 def measured(url: str, problem: Problem, seconds: int) -> dict[str, Any]:
