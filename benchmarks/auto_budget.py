@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.fusion.measures import Truth, per_instance
 from benchmarks.machine import ROOT
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from multitudes.data import ReadOptions, read_dataset
 from multitudes.scores import remove_pairs
 
@@ -48,8 +48,8 @@ def main() -> None:
         trial(**json.loads(given.trial))
         return
     sets = {source.name: compared(source, given) for source in given.data}
-    results = {"budget": given.budget, "at_most_s": given.at_most, "sets": sets}
-    finish(given.record, results, store=not given.no_store)
+    settings = {"budget": given.budget, "at_most_s": given.at_most}
+    finish(given.record, rows_of(sets), settings=settings, store=not given.no_store)
 
 
 def parse() -> argparse.Namespace:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import ROOT
-from benchmarks.report import finish, show
+from benchmarks.report import Rounds, finish, rows_of, show_rows, together
 from benchmarks.trees.contestants.process import folder_bytes, peak_mb, resident_mb
 from multitudes.data import Dataset, ReadOptions, read_dataset, split
 from multitudes.errors import MultitudesError
@@ -76,7 +76,8 @@ def trial(source: Path, model: str, features: str | None, *, test: bool, seed: i
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     grown = peak_mb() - before
     found = tagger.predict_ids(held_out.texts, top_k=max(KS))
-    result = {f"p{k}": 100 * precision_at_k(found, held_out.Y, k=k) for k in KS}
+    precision = {f"P@{k}": 100 * precision_at_k(found, held_out.Y, k=k) for k in KS}
+    result: dict[str, Any] = {"precision": precision}
     result |= {"train_s": wall, "train_cpu_s": cpu, "peak_mb": grown}
     with tempfile.TemporaryDirectory() as folder:
         tagger.save(Path(folder) / "model")
@@ -108,9 +109,8 @@ def measure(source: Path, candidate: tuple[str, str | None], given: Any) -> dict
         if done.returncode:
             sys.exit(done.stderr)
         found.append(json.loads(done.stdout.splitlines()[-1]))
-    middle = {key: statistics.median(one[key] for one in found) for key in COLUMNS}
-    means = {f"p{k}": statistics.mean(one[f"p{k}"] for one in found) for k in KS}
-    return {**middle, **means, "by_seed": found}
+    precision = [one.pop("precision") for one in found]
+    return {**together(found, Rounds), **together(precision)}
 
 
 def candidates(given: Any) -> list[tuple[str, str | None]]:
@@ -149,13 +149,12 @@ def main() -> None:
         for source in given.data:
             found = {(f or m): measure(source, (m, f), given) for m, f in candidates(given)}
             sets[source.name] = found
-            rows = [(name, *(f"{one[key]:.2f}" for key in COLUMNS)) for name, one in found.items()]
-            show(source.name, ("", *COLUMNS), rows)
+            show_rows(source.name, rows_of(found))
     except MultitudesError as error:
         sys.exit(str(error))
     measured_on = "test" if given.test else f"validation, {VALIDATION:.0%} of the training data"
-    results = {"measured_on": measured_on, "seeds": given.seeds, "sets": sets}
-    finish(given.record, results, store=not given.no_store)
+    settings = {"measured_on": measured_on, "seeds": given.seeds}
+    finish(given.record, rows_of(sets), settings=settings, store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from benchmarks.trees import long_tailed as problem
 from multitudes.engine import ray_cluster
 from multitudes.shards import train_shards
@@ -85,9 +85,26 @@ def summarize(folder: Path, given: Any) -> None:
         for name in first["stages"]
     ]  # fmt: skip
     show("Seconds of each stage", ["stage", *(f"{n} nodes" for n in found), "files, MB"], stages)
-    speedup = {n: first["seconds"] / one["seconds"] for n, one in found.items()}
-    results = {"labels": given.labels, "shards": given.shards, "nodes": found, "speedup": speedup}
-    finish("cluster", results, store=given.store)
+    sections = {
+        f"{nodes} node{'s' * (nodes > 1)}": one
+        | {name: of_stage(stage) for name, stage in one["stages"].items()}
+        | {"driver": driver(one), "stages": {}, "model": ""}
+        for nodes, one in found.items()
+    }
+    settings = {"labels": given.labels, "shards": given.shards}
+    finish("cluster", rows_of(sections), settings=settings, raw=found, store=given.store)
+
+
+def driver(one: dict[str, Any]) -> dict[str, float]:
+    """What is left for it to do by itself: merging, saving."""
+    return {"wall": one["seconds"] - sum(stage["wall"] for stage in one["stages"].values())}
+
+
+def of_stage(stage: dict[str, Any]) -> dict[str, float]:
+    """What a record has of a stage; ``work`` are the seconds of all pieces."""
+    work = sum(sum(one["seconds"]) for one in stage["rounds"])
+    files = stage["bytes"] / 2**20
+    return {"wall": stage["wall"], "before": stage["before"], "work": work, "megabytes": files}
 
 
 def write_shards(folder: Path, n_labels: int, n_shards: int) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchmarks.report import RESULTS, finish, show
+from benchmarks.report import RESULTS, finish, rows_of, show
 from multitudes.engine.ray_engine import PARTS_PER_CORE, equal_parts
 
 CORES_HERE = 2  # of the machine that was measured
@@ -61,10 +61,10 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=100, help="as many instances as measured")
     parser.add_argument("--no-store", action="store_true", help="only print")
     given = parser.parse_args()
-    record = json.loads((RESULTS / "cluster.json").read_text())["results"]
-    rounds, overheads = read(record["nodes"]["1"])
+    nodes_measured = json.loads((RESULTS / "cluster.json").read_text())["raw"]
+    rounds, overheads = read(nodes_measured["1"])
     checks = {}
-    for nodes, one in record["nodes"].items():
+    for nodes, one in nodes_measured.items():
         found = simulate(rounds, overheads, int(nodes), physical=CORES_HERE)
         measured = one["seconds"]
         checks[nodes] = {"measured": measured, "model": found, "error": found / measured - 1}
@@ -100,8 +100,9 @@ def main() -> None:
     ]  # fmt: skip
     columns = ["data, machines", "minutes", "core hours", "cores busy", "longest piece, minutes"]
     show(f"Machines of {given.cores} cores", columns, rows)
-    results = {"checks": checks, "worst_error": worst, "forecasts": forecasts, "given": vars(given)}
-    finish("cluster_model", results, store=not given.no_store)
+    by_nodes = {f"{n} node{'s' * (n != '1')}": check for n, check in checks.items()}
+    sections = {"checks": by_nodes, "all checks": {"worst_error": worst}, **forecasts}
+    finish("cluster_model", rows_of(sections), settings=vars(given), store=not given.no_store)
 
 
 def read(measured: dict[str, Any]) -> tuple[list[Round], Overheads]:

@@ -19,8 +19,8 @@ import scipy.sparse as sp
 
 from benchmarks.machine import ROOT
 from benchmarks.peers import python_of, version_of
-from benchmarks.report import finish, show
-from benchmarks.timing import Contestant, Timing, alternate, cpu_ratio, ratio
+from benchmarks.report import finish, rows_of, show_rows
+from benchmarks.timing import Contestant, alternate
 
 DATA = ROOT.parent / "shared" / "data"
 DATA_SETS = ("debian-deps", "yso-finna-en")
@@ -141,18 +141,10 @@ def measure(source: Path, n_jobs: int, rounds: int) -> dict[str, Any]:
             "tree": alternate(pair(OURS_TREE, PECOS_TREE), rounds=rounds),
         }
         quality = {who: similarity(folder, who, rounds) for who in ("ours", "pecos")}
-    return {"sizes": sizes, **{n: _summary(t) for n, t in steps.items()}, "similarity": quality}
-
-
-def _summary(timings: dict[str, Timing]) -> dict[str, Any]:
-    return {
-        "seconds": {who: t.median for who, t in timings.items()},
-        "least_seconds": {who: min(t.seconds) for who, t in timings.items()},
-        "rounds": {who: t.seconds for who, t in timings.items()},
-        "cpu_seconds": {who: t.cpu_seconds for who, t in timings.items()},
-        "speedup": ratio(timings["pecos"], timings["ours"]),
-        "cpu_speedup": cpu_ratio(timings["pecos"], timings["ours"]),
-    }
+    found = {step: {who: t.measures for who, t in of.items()} for step, of in steps.items()}
+    for who, one in found["tree"].items():
+        one["similarity"] = quality[who]
+    return {**sizes, **found}
 
 
 def main() -> None:
@@ -164,20 +156,12 @@ def main() -> None:
     parser.add_argument("--no-store", action="store_true", help="only print")
     given = parser.parse_args()
     results = {name: measure(given.data / name, given.threads, given.rounds) for name in given.sets}
-    table = [
-        [f"{name}, {step}", *(f"{result[step]['seconds'][who]:.3f}" for who in ("ours", "pecos")),
-         f"{result[step]['speedup']:.1f}", f"{result[step]['cpu_speedup']:.1f}"]
-        for name, result in results.items() for step in ("pifa", "tree")
-    ]  # fmt: skip
-    columns = ["", "ours, s", "pecos, s", "times as fast", "by CPU time"]
-    show(f"Median seconds, {given.threads} threads", columns, table)
-    quality = [
-        [name, *(f"{r['similarity'][who]:.4f}" for who in ("ours", "pecos"))]
-        for name, r in results.items()
-    ]
-    show("Mean cosine of a label to its leaf", ["", "ours", "pecos"], quality)
-    stored = {"n_threads": given.threads, "libpecos": version_of("pecos"), "sets": results}
-    finish("clustering", stored, store=not given.no_store)
+    rows = rows_of(results)
+    columns = ["seconds", "cpu_seconds", "similarity"]  # mean cosine of a label to its leaf
+    show_rows(f"{given.threads} threads", rows, columns)
+    settings = {"n_threads": given.threads, "libpecos": version_of("pecos")}
+    data = [given.data / name for name in given.sets]
+    finish("clustering", rows, data=data, settings=settings, store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from multitudes import Lexical
 from multitudes.data import ReadOptions, read_dataset
 from multitudes.fusion import fuse_predictions
@@ -35,8 +35,8 @@ def main() -> None:
     parser.add_argument("--no-store", action="store_true", help="keep no record")
     given = parser.parse_args()
     sets = {source.name: measured(source, given.texts) for source in given.data}
-    results = {"n_texts": given.texts, "weights": WEIGHTS, "encoder": ENCODER, "sets": sets}
-    finish("cold_start", results, store=not given.no_store)
+    settings = {"n_texts": given.texts, "weights": WEIGHTS, "encoder": ENCODER}
+    finish("cold_start", rows_of(sets), settings=settings, store=not given.no_store)
 
 
 def measured(source: Path, n_texts: int) -> dict[str, Any]:

@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.machine import usable_cores
-from benchmarks.report import at_least_one, finish, show
+from benchmarks.report import Rounds, at_least_one, finish, rows_of, show_rows, together
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.linear import XRLinear
 from multitudes.validation import checked_features, checked_labels
@@ -41,17 +41,21 @@ def main() -> None:
     X, Y = generated(options.instances, options.features, options.labels, options.per_row)
     model = XRLinear(n_jobs=options.threads).fit(X, Y)
     model.predict(X)
-    results = {
+    settings = {
         "instances": X.shape[0],
         "features": X.shape[1],
         "labels": Y.shape[1],
         "values": int(X.nnz),
         "threads": options.threads or usable_cores(),
-        **shares(model, X, Y, options.rounds),
-        "single": [single(model, size) for size in ROW_SIZES if size <= X.shape[1]],
     }
-    show_results(results)
-    finish("door", results, store=not options.no_store)
+    singles = {
+        f"one row of {size:,} values": single(model, size)
+        for size in ROW_SIZES
+        if size <= X.shape[1]
+    }
+    rows = rows_of({**timed(model, X, Y, options.rounds), **singles})
+    show_rows(f"checking {X.nnz:,} values, {settings['threads']} threads", rows)
+    finish("door", rows, settings=settings, store=not options.no_store)
 
 
 def generated(n: int, n_features: int, n_labels: int, per_row: int) -> tuple[Any, Any]:
@@ -69,7 +73,7 @@ def generated(n: int, n_features: int, n_labels: int, per_row: int) -> tuple[Any
     return X, Y
 
 
-def shares(model: XRLinear, X: Any, Y: Any, rounds: int) -> dict[str, Any]:
+def timed(model: XRLinear, X: Any, Y: Any, rounds: int) -> dict[str, Any]:
     """Seconds of the checks beside what they guard, by turns."""
     again = XRLinear(n_jobs=model.n_jobs)
     work: dict[str, Callable[[], Any]] = {
@@ -78,23 +82,15 @@ def shares(model: XRLinear, X: Any, Y: Any, rounds: int) -> dict[str, Any]:
         "check_predict": lambda: model.known_features(X),
         "predict": lambda: model.predict(X),
     }
-    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in work}
+    turns: dict[str, list[dict[str, float]]] = {name: [] for name in work}
     for _ in range(rounds):
         for name, run in work.items():
             wall, cpu = time.perf_counter(), time.process_time()
             run()
-            seconds[name].append((time.perf_counter() - wall, time.process_time() - cpu))
-    kinds = {"wall": 0, "cpu": 1}
-    median = {
-        kind: {name: statistics.median(one[place] for one in own) for name, own in seconds.items()}
-        for kind, place in kinds.items()
-    }
-    return {
-        "seconds": median,
-        "share_of_fit": {k: m["check_fit"] / m["fit"] for k, m in median.items()},
-        "share_of_predict": {k: m["check_predict"] / m["predict"] for k, m in median.items()},
-        "ns_per_value": 1e9 * median["cpu"]["check_predict"] / X.nnz,
-    }
+            cpu = time.process_time() - cpu
+            turn = {"seconds": time.perf_counter() - wall, "cpu_seconds": cpu}
+            turns[name].append(turn | {"ns_per_value": 1e9 * cpu / X.nnz})
+    return {name: together(own, Rounds) for name, own in turns.items()}
 
 
 def check_fit(X: Any, Y: Any, n_jobs: int | None) -> None:
@@ -119,24 +115,6 @@ def single(model: XRLinear, size: int, repeats: int = 300) -> dict[str, float]:
             times.append(time.perf_counter() - start)
         found[name] = round(1e6 * statistics.median(times), 1)
     return found
-
-
-def show_results(results: dict[str, Any]) -> None:
-    """Print the two tables."""
-    rows = [
-        [name, *(f"{100 * results[name][kind]:.2f} %" for kind in ("cpu", "wall"))]
-        for name in ("share_of_fit", "share_of_predict")
-    ]
-    n_values, threads = results["values"], results["threads"]
-    show(f"checking {n_values:,} values, {threads} threads", ["", "CPU", "wall clock"], rows)
-    show(
-        "one row (medians)",
-        ["values", "check", "predict"],
-        [
-            [f"{r['values']:,}", f"{r['check_us']:.1f} us", f"{r['predict_us']:.1f} us"]
-            for r in results["single"]
-        ],
-    )
 
 
 def _options() -> argparse.Namespace:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import ROOT, usable_cores
-from benchmarks.report import finish, show
-from benchmarks.timing import Contestant, Timing, alternate, ratio
+from benchmarks.report import Rounds, finish, rows_of, show_rows
+from benchmarks.timing import Contestant, Timing, alternate
 
 SHARED_DATA = ROOT.parent / "shared" / "data"
 REAL = ("eurlex-titles", "debian-deps", "yso-finna-en")
@@ -154,7 +154,7 @@ def memory(path: str, settings: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def measure(name: str, texts: list[str], rounds: int) -> dict[str, Any]:
+def measure(texts: list[str], rounds: int) -> dict[str, Any]:
     """All numbers of one corpus."""
     results: dict[str, Any] = {
         "texts": len(texts), "megabytes": sum(len(text.encode()) for text in texts) / 1e6,
@@ -166,30 +166,13 @@ def measure(name: str, texts: list[str], rounds: int) -> dict[str, Any]:
         path = str(Path(folder) / "texts.json")
         Path(path).write_text(json.dumps(texts), encoding="utf-8")
         for case, settings in cases.items():
-            timings = fitting(path, settings, rounds)
-            print_timings(f"{name}, {len(texts):,} texts: fit_transform, {case}", timings)
-            results[case] = summary(timings) | {"memory": memory(path, settings)}
-        timings = single(path, rounds)
-        print_timings(f"{name}: 500 times one text", timings)
-        results["single"] = summary(timings) | {
-            "microseconds": {n: 1e6 * t.median / 500 for n, t in timings.items()}
+            results[case] = {n: t.measures for n, t in fitting(path, settings, rounds).items()}
+            results[case]["ours, 1 thread"] |= memory(path, settings)
+        results["single"] = {
+            n: {**t.measures, "microseconds": Rounds([1e6 * s / 500 for s in t.seconds])}
+            for n, t in single(path, rounds).items()
         }
     return results
-
-
-def summary(timings: Mapping[str, Timing]) -> dict[str, Any]:
-    ours = timings["ours, 1 thread"]
-    return {
-        "seconds": {name: timing.median for name, timing in timings.items()},
-        "rounds": {name: timing.seconds for name, timing in timings.items()},
-        "times_ours_1_thread": {name: ratio(timing, ours) for name, timing in timings.items()},
-    }
-
-
-def print_timings(title: str, timings: Mapping[str, Timing]) -> None:
-    ours = timings["ours, 1 thread"]
-    rows = [[n, f"{t.median:.3f}", f"{ratio(t, ours):.2f}"] for n, t in timings.items()]
-    show(title, ["", "seconds", "times ours, 1 thread"], rows)
 
 
 def main() -> None:
@@ -199,8 +182,10 @@ def main() -> None:
     parser.add_argument("--no-store", action="store_true", help="only print")
     given = parser.parse_args()
     found = corpora(given.texts)
-    results = {name: measure(name, texts, given.rounds) for name, texts in found.items()}
-    finish("features", results, store=not given.no_store)
+    rows = rows_of({name: measure(texts, given.rounds) for name, texts in found.items()})
+    show_rows("fit_transform; single: 500 times one text", rows, ["texts", "seconds"])
+    data = [SHARED_DATA / name for name in found if (SHARED_DATA / name).is_dir()]
+    finish("features", rows, data=data, store=not given.no_store)
 
 
 if __name__ == "__main__":

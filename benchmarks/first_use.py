@@ -17,14 +17,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from typing import Any
 
 from benchmarks.machine import ROOT
-from benchmarks.report import finish, show
+from benchmarks.report import Rounds, finish, rows_of, show_rows, together
 from multitudes.kernels.ahead import VARIABLE
 
 TIMED = """
@@ -76,12 +75,13 @@ def main() -> None:
     parser.add_argument("--no-store", action="store_true", help="keep no record")
     given = parser.parse_args()
     results = {
-        "compiling": {name: compiling(code, given.rounds) for name, code in CASES.items()},
+        **{name: compiling(code, given.rounds) for name, code in CASES.items()},
         "imports": {name: importing(code, given.rounds) for name, code in IMPORTS.items()},
         "commands": {name: command(words, given.rounds) for name, words in COMMANDS.items()},
     }
-    print_tables(results)
-    finish("first_use", results, store=not given.no_store)
+    rows = rows_of(results)
+    show_rows("first use, alone or helped, and later", rows)
+    finish("first_use", rows, store=not given.no_store)
 
 
 def compiling(code: str, rounds: int) -> dict[str, Any]:
@@ -94,33 +94,23 @@ def compiling(code: str, rounds: int) -> dict[str, Any]:
                 turns[kind].append(fresh(TIMED + code, setting))
                 if kind == "alone":  # that of the helper may still be written
                     turns["later"].append(fresh(TIMED + code, setting))
-    later = statistics.median(turn["seconds"] for turn in turns["later"])
-    medians = {kind: statistics.median(t["seconds"] for t in ts) for kind, ts in turns.items()}
-    cpu = {kind: statistics.median(t["cpu_seconds"] for t in ts) for kind, ts in turns.items()}
-    return {
-        "seconds": medians,
-        "cpu_seconds": cpu,
-        "compiling_seconds": {kind: medians[kind] - later for kind in ("helped", "alone")},
-        "rounds": turns,
-    }
+    return {kind: together(found, Rounds) for kind, found in turns.items()}
 
 
-def importing(code: str, rounds: int) -> dict[str, float]:
+def importing(code: str, rounds: int) -> dict[str, Any]:
     """Seconds and memory of an import."""
     ended = "\nfinish(seconds=time.perf_counter() - start)"
-    found = [fresh(TIMED + code + ended, {}) for _ in range(rounds + 1)][1:]
-    keys = ("seconds", "cpu_seconds", "peak_mb")
-    return {key: statistics.median(one[key] for one in found) for key in keys}
+    return together([fresh(TIMED + code + ended, {}) for _ in range(rounds + 1)][1:], Rounds)
 
 
-def command(words: list[str], rounds: int) -> float:
+def command(words: list[str], rounds: int) -> dict[str, Any]:
     """Seconds of a command from start to end."""
     code = f"""
 import subprocess
 subprocess.run({[sys.executable, "-m", "multitudes", *words]!r}, stdout=subprocess.DEVNULL)
 finish(seconds=time.perf_counter() - start)
 """
-    return statistics.median(fresh(TIMED + code, {})["seconds"] for _ in range(rounds))
+    return {"seconds": Rounds([fresh(TIMED + code, {})["seconds"] for _ in range(rounds)])}
 
 
 def fresh(code: str, setting: dict[str, str]) -> dict[str, float]:
@@ -133,21 +123,6 @@ def fresh(code: str, setting: dict[str, str]) -> dict[str, float]:
     )  # fmt: skip
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
-
-
-def print_tables(results: dict[str, Any]) -> None:
-    rows = [
-        [f"{name}, {unit}", *(f"{found[unit][kind]:.2f}" for kind in ("helped", "alone", "later"))]
-        for name, found in results["compiling"].items()
-        for unit in ("seconds", "cpu_seconds")
-    ]
-    show("fit and predict", ["", "first use", "without helper", "later use"], rows)
-    rows = [
-        [n, *(f"{f[unit]:.2f}" for unit in ("seconds", "cpu_seconds")), f"{f['peak_mb']:.0f}"]
-        for n, f in results["imports"].items()
-    ]
-    show("imports", ["", "seconds", "CPU seconds", "MB"], rows)
-    show("commands", ["", "seconds"], [[n, f"{s:.2f}"] for n, s in results["commands"].items()])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from multitudes import Dataset, Tagger, read_dataset
 from multitudes.fusion import CalibratedFusion, Fusion, LearnedFusion, RankFusion, fuse_predictions
 from multitudes.fusion.lists import checked_lists
@@ -178,9 +178,9 @@ def main() -> None:
         ["", "P@1", "nDCG@5", "nDCG@20", "seconds"],
         [[name, *(f"{value:.2f}" for value in one.values())] for name, one in results.items()],
     )
-    record = {"data": options.data.name, "n_instances": len(dataset), "rows": results}
+    settings = {"n_instances": len(dataset)}
     name = f"fusion_learners-{options.data.name}"
-    finish(name, record, store=not options.no_store)
+    finish(name, rows_of(results), settings=settings, store=not options.no_store)
 
 
 if __name__ == "__main__":

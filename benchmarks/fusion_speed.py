@@ -8,15 +8,14 @@ turns with it in one process. On a busy machine the CPU time says more than the 
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.report import finish, show
+from benchmarks.report import Rounds, finish, rows_of, show_rows, together
+from benchmarks.timing import stopwatch
 from multitudes import Dataset, Ensemble, Predictions, Tagger
 from multitudes.fusion import CalibratedFusion, Fusion, LearnedFusion, RankFusion
 
@@ -54,22 +53,16 @@ def fitted(fusion: Fusion, lists: list[Predictions], texts: list[str], names: li
     return fusion.fit(lists, Y, label_counts=counts, texts=texts, label_texts=names)
 
 
-def timed(run: Callable[[], Any], rounds: int) -> dict[str, float]:
-    """The best round and the median, in seconds, and the CPU time of the best."""
-    seconds, cpu_seconds = [], []
+def timed(run: Callable[[], Any], rounds: int) -> dict[str, Any]:
+    """Seconds of each round, and CPU seconds."""
+    turns = []
     for _ in range(rounds):
-        start, cpu_start = time.perf_counter(), time.process_time()
-        run()
-        seconds.append(time.perf_counter() - start)
-        cpu_seconds.append(time.process_time() - cpu_start)
-    return {
-        "seconds": min(seconds),
-        "seconds_median": statistics.median(seconds),
-        "cpu_seconds": min(cpu_seconds),
-    }
+        seconds, cpu_seconds = stopwatch(run)
+        turns.append({"seconds": seconds, "cpu_seconds": cpu_seconds})
+    return together(turns, Rounds)
 
 
-def batches(n: int, n_labels: int, rounds: int) -> dict[str, dict[str, float]]:
+def batches(n: int, n_labels: int, rounds: int) -> dict[str, Any]:
     """Seconds to fuse n texts, by each way of fusion."""
     rng = np.random.default_rng(0)
     lists = random_lists(n, n_labels, rng)
@@ -88,7 +81,7 @@ def batches(n: int, n_labels: int, rounds: int) -> dict[str, dict[str, float]]:
     return results
 
 
-def latencies(n_labels: int, n_singles: int, rounds: int) -> dict[str, dict[str, float]]:
+def latencies(n_labels: int, n_singles: int, rounds: int) -> dict[str, Any]:
     """Milliseconds for one text: of the members, and of the tagger that fuses them."""
     rng = np.random.default_rng(1)
     names = [f"label{number}" for number in range(n_labels)]
@@ -107,20 +100,22 @@ def latencies(n_labels: int, n_singles: int, rounds: int) -> dict[str, dict[str,
     for fusion in ("rank", "calibrated", "learned"):
         whole = Tagger(Ensemble(list(members.items()), fusion=fusion)).fit(part)
         taggers[f"fused, {fusion}"] = whole
-    found = {name: {"ms": np.inf, "cpu_ms": np.inf} for name in taggers}
+    turns: dict[str, list[dict[str, float]]] = {name: [] for name in taggers}
     for _ in range(rounds):
         for name, tagger in taggers.items():
             top_k = WIDTH if name in members else 5  # what a member has to give, what a user wants
-            start, cpu_start = time.perf_counter(), time.process_time()
-            for text in texts[:n_singles]:
-                tagger.predict_ids([text], top_k=top_k)
-            cpu = 1e3 * (time.process_time() - cpu_start) / n_singles
-            clock = 1e3 * (time.perf_counter() - start) / n_singles
-            found[name] = {
-                "ms": min(clock, found[name]["ms"]), "cpu_ms": min(cpu, found[name]["cpu_ms"])
-            }  # fmt: skip
-    together = {key: sum(found[name][key] for name in members) for key in ("ms", "cpu_ms")}
-    return {**found, "members together": together}
+
+            def run(tagger: Tagger = tagger, top_k: int = top_k) -> None:
+                for text in texts[:n_singles]:
+                    tagger.predict_ids([text], top_k=top_k)
+
+            clock, cpu = stopwatch(run)
+            turns[name].append({"ms": 1e3 * clock / n_singles, "cpu_ms": 1e3 * cpu / n_singles})
+    turns["members together"] = [
+        {key: sum(turns[name][place][key] for name in members) for key in ("ms", "cpu_ms")}
+        for place in range(rounds)
+    ]
+    return {f"one text, {name}": together(own, Rounds) for name, own in turns.items()}
 
 
 def main() -> None:
@@ -134,18 +129,10 @@ def main() -> None:
     parser.add_argument("--no-store", action="store_true")
     options = parser.parse_args()
     whole = batches(options.texts, options.labels, options.rounds)
-    show(
-        f"{options.texts:,} texts, {N_MEMBERS} members, {WIDTH} candidates each",
-        ["fusion", "seconds", "median", "CPU seconds"],
-        [[name, *(f"{value:.2f}" for value in one.values())] for name, one in whole.items()],
-    )
     single = latencies(options.tagger_labels, options.singles, options.rounds)
-    show(
-        "one text",
-        ["tagger", "ms", "CPU ms"],
-        [[name, *(f"{value:.3f}" for value in one.values())] for name, one in single.items()],
-    )
-    finish("fusion_speed", {"batches": whole, "single": single}, store=not options.no_store)
+    rows = rows_of({**whole, **single})
+    show_rows(f"{options.texts:,} texts, {N_MEMBERS} members, {WIDTH} candidates each", rows)
+    finish("fusion_speed", rows, settings=vars(options), store=not options.no_store)
 
 
 if __name__ == "__main__":

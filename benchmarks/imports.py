@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers import python_of, run_in, version_of
-from benchmarks.report import at_least_one, finish, show
-from benchmarks.timing import Contestant, alternate, cpu_ratio, ratio
+from benchmarks.report import at_least_one, finish, rows_of, show_rows
+from benchmarks.timing import Contestant, alternate
 from benchmarks.trees.data import export
 
 TOP_K, BEAM_WIDTH, N_SINGLE = 5, 10, 200
@@ -115,11 +115,11 @@ def measure(library: str, folder: Path, *, rounds: int) -> dict[str, Any]:
     scores = [np.load(folder / f"{library}-{who}.npy") for who in (library, "ours")]
     return {
         "version": version_of(library),
-        "seconds": {"theirs": theirs.median, "ours": ours.median},
-        "ratio": ratio(theirs, ours),
-        "cpu_ratio": cpu_ratio(theirs, ours),
-        "single_ratio": cpu_ratio(times[N_SINGLE][library], times[N_SINGLE]["ours"]),
         "largest_difference": float(np.abs(scores[0] - scores[1]).max()),
+        "theirs": theirs.measures,
+        "ours": ours.measures,
+        "one by one, theirs": times[N_SINGLE][library].measures,
+        "one by one, ours": times[N_SINGLE]["ours"].measures,
     }
 
 
@@ -133,28 +133,13 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        results: dict[str, Any] = {"data": given.data.name}
+        results: dict[str, Any] = {}
         results["sizes"] = export(given.data, folder, as_text=True)
         for library in given.libraries.split(","):
             results[library] = measure(library, folder, rounds=given.rounds)
-    found = {name: results[name] for name in given.libraries.split(",")}
-    show(
-        f"predicting {given.data.name}, library against imported model",
-        ["library", "theirs s", "ours s", "ratio", "of CPU", "one by one", "difference"],
-        [
-            [
-                f"{name} {one['version']}",
-                f"{one['seconds']['theirs']:.3f}",
-                f"{one['seconds']['ours']:.3f}",
-                f"{one['ratio']:.1f}",
-                f"{one['cpu_ratio']:.1f}",
-                f"{one['single_ratio']:.1f}",
-                f"{one['largest_difference']:.1e}",
-            ]
-            for name, one in found.items()
-        ],
-    )
-    finish("imports", results, store=not given.no_store)
+    rows = rows_of(results)
+    show_rows(f"predicting {given.data.name}, library against imported model", rows)
+    finish("imports", rows, store=not given.no_store)
 
 
 if __name__ == "__main__":

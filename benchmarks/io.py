@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.peers import python_of, version_of
-from benchmarks.report import finish, show
-from benchmarks.timing import Contestant, Timing, alternate, cpu_ratio, ratio
+from benchmarks.report import Rounds, finish, rows_of, show_rows
+from benchmarks.timing import Contestant, Timing, alternate
 from multitudes.data.dataset import Dataset
 from multitudes.data.formats.delimited import write_delimited
 from multitudes.data.formats.json_lines import write_json_lines
@@ -166,18 +166,11 @@ def texts(folder: Path, megabytes: float, rounds: int) -> dict[str, Any]:
 
 
 def summary(timings: dict[str, Timing], path: Path) -> dict[str, Any]:
-    """Speeds of all contestants, and how many times as fast ours is."""
+    """Seconds and speeds of all contestants."""
     megabytes = path.stat().st_size / 1e6
-    ours = timings[OURS]
-    others = {name: timing for name, timing in timings.items() if name != OURS}
-    return {
-        "file_mb": round(megabytes, 2),
-        "mb_per_second": {name: round(megabytes / t.median, 1) for name, t in timings.items()},
-        "times_as_fast_as": {name: round(ratio(t, ours), 2) for name, t in others.items()},
-        "times_as_fast_as_by_cpu": {
-            name: round(cpu_ratio(t, ours), 2) for name, t in others.items()
-        },
-        "seconds": {name: [round(s, 4) for s in t.seconds] for name, t in timings.items()},
+    return {"file_mb": megabytes} | {
+        name: {**t.measures, "mb_per_second": Rounds([megabytes / s for s in t.seconds])}
+        for name, t in timings.items()
     }
 
 
@@ -196,21 +189,10 @@ def main() -> None:
             ),
             **texts(folder, args.megabytes, args.rounds),
         }
-    rows = [
-        (
-            form,
-            who,
-            f"{speed:,.0f}",
-            f"{result['times_as_fast_as'].get(who, 1):.1f}",
-            f"{result['times_as_fast_as_by_cpu'].get(who, 1):.1f}",
-        )
-        for form, result in results.items()
-        for who, speed in result["mb_per_second"].items()
-    ]
-    columns = ("format", "reader", "MB/s", "ours is x times as fast", "by CPU time")
-    show("Reading, one thread", columns, rows)
+    rows = rows_of(results)
+    show_rows("Reading, one thread", rows, ["mb_per_second", "seconds", "cpu_seconds"])
     peers = {} if args.no_peers else {"napkinxc": version_of("napkinxc")}
-    finish("io", {**results, "peers": peers}, store=not args.no_store)
+    finish("io", rows, settings={"peers": peers}, store=not args.no_store)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from benchmarks.trees.contestants.process import peak_mb, resident_mb
 from benchmarks.word_forms import METRICS, parts
 from multitudes.errors import MultitudesError
@@ -160,7 +160,7 @@ def main() -> None:
             show(source.name, ("", *COLUMNS), lines)
     except MultitudesError as error:
         sys.exit(str(error))
-    finish(given.record, {"sets": sets}, store=not given.no_store)
+    finish(given.record, rows_of(sets), store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from benchmarks.stored_checks import tree_state
 from multitudes import load, save
-from multitudes.store import read_manifest, read_state, remembered
+from multitudes.files import cache
+from multitudes.store import read_manifest, read_state
 from multitudes.store.manifest import _checksum
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -51,7 +52,7 @@ def seconds_of(run: Callable[[], object], rounds: int, *, first: bool) -> float:
 
 def forget() -> None:
     """Remove what is remembered."""
-    folder = Path(os.environ[remembered.VARIABLE]) / "checked-models"
+    folder = Path(os.environ[cache.VARIABLE]) / "checked-models"
     for mark in folder.glob("*") if folder.exists() else ():
         mark.unlink()
 
@@ -75,7 +76,7 @@ def main() -> None:
     options = parser.parse_args()
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        os.environ[remembered.VARIABLE] = str(Path(folder) / "cache")
+        os.environ[cache.VARIABLE] = str(Path(folder) / "cache")
         model = Path(folder) / "model"
         start = time.perf_counter()
         save(tree_state(options.gigabytes), model)
@@ -95,7 +96,7 @@ def main() -> None:
     rows = [[name, *(f"{value:.3f}" for value in one.values())] for name, one in results.items()]
     show(f"Seconds per gigabyte ({size:.2f} GB)", ["", "checks", "load"], rows)
     settings = {"gigabytes": size, "rounds": options.rounds, "seconds_to_make_and_save": made}
-    finish("loading", {**settings, "seconds_per_gb": results}, store=not options.no_store)
+    finish("loading", rows_of(results), settings=settings, store=not options.no_store)
 
 
 if __name__ == "__main__":

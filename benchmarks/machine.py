@@ -56,6 +56,13 @@ def describe() -> dict[str, Any]:
     }
 
 
+def card_name() -> str | None:
+    """The GPU that torch would take, if there is one."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else None
+
+
 def cpu_model() -> str:
     """The processor by name, as far as the system tells."""
     try:

@@ -18,8 +18,8 @@ import scipy.sparse as sp
 
 from benchmarks.machine import usable_cores
 from benchmarks.peers import python_of, version_of
-from benchmarks.report import finish, show
-from benchmarks.timing import Contestant, Timing, alternate, ratio
+from benchmarks.report import finish, rows_of, show_rows
+from benchmarks.timing import Contestant, Timing, alternate
 
 N_LABELS = 2**19  # a power of two: odd steps then visit distinct labels
 TOP_K = 100
@@ -175,28 +175,15 @@ def main() -> None:
     given = parser.parse_args()
     peers = against_peers(given.peer_instances, given.rounds)
     scale = at_scale(given.instances, given.rounds)
-    ratios = {
-        "napkinXC / ours, arrays": ratio(peers["napkinXC"], peers["ours, arrays"]),
-        "napkinXC / ours, lists": ratio(peers["napkinXC"], peers["ours, lists"]),
-        "scikit-learn / ours, sets": ratio(peers["scikit-learn, sets"], peers["ours, sets"]),
-    }
-    for title, timings in (
-        (f"{given.peer_instances} instances, top {TOP_K}, {N_LABELS} labels, 1 thread", peers),
-        (f"{given.instances} instances, top {TOP_K}, {N_LABELS} labels", scale),
-    ):
-        show(title, ["", "seconds"], [[name, f"{t.median:.3f}"] for name, t in timings.items()])
-    show("Times as fast", ["", "ratio"], [[name, f"{x:.1f}"] for name, x in ratios.items()])
-    results = {
+    memory = {name: {"peak_gb": t.check["peak_gb"]} for name, t in scale.items()}
+    rows = rows_of({n: t.measures | memory.get(n, {}) for n, t in (peers | scale).items()})
+    show_rows(f"top {TOP_K}, {N_LABELS} labels; against peers 1 thread", rows)
+    settings = {
         "peer_instances": given.peer_instances,
         "instances": given.instances,
-        "seconds": {name: t.median for name, t in (peers | scale).items()},
-        "rounds": {name: t.seconds for name, t in (peers | scale).items()},
-        "cpu_seconds": {name: t.cpu_seconds for name, t in (peers | scale).items()},
-        "peak_gb": {name: t.check["peak_gb"] for name, t in scale.items()},
-        "ratios": ratios,
         "napkinxc": version_of("napkinxc"),
     }
-    finish("metrics", results, store=not given.no_store)
+    finish("metrics", rows, settings=settings, store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ longer than the kernel for short texts takes. Needs a GPU, about two minutes.
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -24,7 +23,7 @@ import numpy as np
 import torch
 import transformers
 
-from benchmarks.report import finish, show
+from benchmarks.report import Rounds, finish, rows_of, show_rows
 from multitudes.deep.texts.tokens import PackedTokens, TokenRows, pack
 from multitudes.encoder.backbone.model import Backbone, BackboneConfig
 
@@ -133,19 +132,20 @@ def measured(family: str, given: argparse.Namespace) -> dict[str, dict[str, Any]
         }
         found[name] = {"texts": len(batch), "tokens": len(batch.ids), "longest": batch.max_length}
         found[name] |= equality(ways, batch)
-        found[name] |= ratio(seconds_in_turns(steps, given.rounds), "training")
+        found[name] |= timings(seconds_in_turns(steps, given.rounds), "training")
         steps = {
             way: lambda one=one, batch=batch: prediction_step(one, batch)
             for way, one in ways.items()
         }
-        found[name] |= ratio(seconds_in_turns(steps, given.rounds), "prediction")
+        found[name] |= timings(seconds_in_turns(steps, given.rounds), "prediction")
     return found
 
 
-def ratio(seconds: dict[str, list[float]], what: str) -> dict[str, float]:
-    times = {f"{what}_{way}_ms": 1e3 * statistics.median(s) for way, s in seconds.items()}
+def timings(seconds: dict[str, list[float]], what: str) -> dict[str, Any]:
+    """Milliseconds of both ways and their ratio, of each round."""
+    times = {f"{what}_{way}_ms": Rounds([1e3 * one for one in s]) for way, s in seconds.items()}
     pairs = zip(seconds["padded"], seconds["packed"], strict=True)
-    return {**times, f"{what}_ratio": statistics.median(a / b for a, b in pairs)}
+    return {**times, f"{what}_ratio": Rounds([a / b for a, b in pairs])}
 
 
 def main() -> None:
@@ -161,27 +161,12 @@ def main() -> None:
     parser.add_argument("--no-store", action="store_true")
     given = parser.parse_args()
     results = {family: measured(family, given) for family in given.families}
-    columns = ["encoder, lengths", "tokens", "training ms", "ratio", "prediction ms", "ratio",
-               "largest difference", "least cosine"]  # fmt: skip
-    rows = [
-        [
-            f"{family}, {name}",
-            f"{one['tokens']:,}",
-            f"{one['training_packed_ms']:.1f}",
-            f"{one['training_ratio']:.2f}",
-            f"{one['prediction_packed_ms']:.1f}",
-            f"{one['prediction_ratio']:.2f}",
-            f"{one['largest_difference']:.1e}",
-            f"{one['least_cosine']:.6f}",
-        ]
-        for family, sets in results.items()
-        for name, one in sets.items()
-    ]
-    show(f"packed against padded, batches of {given.texts:,} texts", columns, rows)
+    rows = rows_of(results)
+    show_rows(f"packed against padded, batches of {given.texts:,} texts", rows)
     card = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-    stored = {**results, "device": card, "settings": vars(given), "versions": versions}
-    finish("packed_encoders", stored, store=not given.no_store)
+    settings = {**vars(given), "card": card, "versions": versions}
+    finish("packed_encoders", rows, settings=settings, store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from multitudes.encoder.sampling import BatchSampler, SamplerConfig
 from multitudes.encoder.sampling.clusters import Clusters, cluster_instances
 from multitudes.encoder.search.approximate import IndexConfig
@@ -154,7 +154,7 @@ def main() -> None:
         columns = list(next(iter(rows.values()), {}))
         table = [[row, *(f"{values[c]:.3f}" for c in columns)] for row, values in rows.items()]
         show(name, ["", *columns], table)
-    finish("sampling", {**vars(options), **results}, store=options.store)
+    finish("sampling", rows_of(results), settings=vars(options), store=options.store)
 
 
 if __name__ == "__main__":

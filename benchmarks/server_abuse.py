@@ -29,7 +29,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from multitudes import Tagger
 from multitudes.data import make_catalogue
 
@@ -76,7 +76,7 @@ def main() -> None:
     rows = [[name, *(str(one.get(column, "")) for column in columns)]
             for name, one in results.items()]  # fmt: skip
     show("abuse of a served model", ["", *columns], rows)
-    finish("server_abuse", results, store=not given.no_store)
+    finish("server_abuse", rows_of(results), store=not given.no_store)
 
 
 @contextmanager

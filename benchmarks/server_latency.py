@@ -21,7 +21,7 @@ import threading
 import time
 from pathlib import Path
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from multitudes import Tagger, read_dataset
 from multitudes.data import ReadOptions
 
@@ -52,15 +52,14 @@ def main() -> None:
             host, port = found[1], int(found[2])
             asked(host, port, texts[:20])
             results["over HTTP"] = latency(asked(host, port, texts))
-            results["requests_per_second"] = throughput(host, port, texts, given.connections)
+            per_second = throughput(host, port, texts, given.connections)
+            results["over HTTP"]["requests_per_second"] = per_second
             process.terminate()
     rows = [[name, f"{one['p50_ms']:.2f}", f"{one['p99_ms']:.2f}"]
-            for name, one in results.items() if isinstance(one, dict)]  # fmt: skip
+            for name, one in results.items()]  # fmt: skip
     show(f"{given.data.name}, one text at a time", ["", "p50 ms", "p99 ms"], rows)
-    print(
-        f"{results['requests_per_second']:.0f} requests a second, {given.connections} connections"
-    )
-    finish("server_latency", results, store=not given.no_store)
+    print(f"{per_second:.0f} requests a second, {given.connections} connections")
+    finish("server_latency", rows_of(results), store=not given.no_store)
 
 
 def in_process(tagger: Tagger, texts: list[str]) -> list[float]:

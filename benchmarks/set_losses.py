@@ -20,7 +20,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch.nn import functional
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from multitudes.deep.ops.transport import cosine_distances, transport_plans
 from multitudes.seq2set.losses import sequence_loss, set_generation_loss, set_matching_loss
 from multitudes.seq2set.losses.config import SetLossConfig
@@ -150,7 +150,7 @@ def main() -> None:
     columns = list(next(iter(results.values())))
     rows = [[name, *(f"{found[c]:.3f}" for c in columns)] for name, found in results.items()]
     show("losses of a batch, with gradients", ["", *columns], rows)
-    finish("set_losses", {**vars(options), **results}, store=options.store)
+    finish("set_losses", rows_of(results), settings=vars(options), store=options.store)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show_rows
 from multitudes.data import Dataset, ReadOptions, read_dataset, split
 from multitudes.disentangle import Disentangled
 from multitudes.errors import MultitudesError
@@ -45,6 +45,8 @@ from multitudes.types import Predictions, Sparse
 
 AVERAGES = ("micro", "macro", "example")
 METRICS = ("micro", "example")
+PARTS = ("precision", "recall", "f1")
+SHOWN = ("size", *(f"{average}_f1" for average in AVERAGES), "listed", "top 5")
 CALIBRATIONS = {
     "none": None,
     "isotonic": IsotonicCalibration,
@@ -105,22 +107,19 @@ def study(source: Path, plan: Plan) -> dict[str, Any]:
     X = tfidf.fit_transform(texts(train))
     parts = [(tfidf.transform(texts(part)), part.Y) for part in (validation, test)]
     result: dict[str, Any] = {
-        "sizes": {
-            "instances": len(train),
-            "validation": len(validation),
-            "test": len(test),
-            "labels": train.n_labels,
-            "labels_per_test_instance": test.Y.nnz / len(test),
-        },
+        "instances": len(train),
+        "validation": len(validation),
+        "test": len(test),
+        "labels": train.n_labels,
+        "labels_per_test_instance": test.Y.nnz / len(test),
         "test_split": plan.test_split,
-        "models": {},
     }
     for name, make in models(plan).items():
         started = time.perf_counter()
         model = make().fit(X, train.Y)
         train_s = time.perf_counter() - started
         scored = [Scored(model.predict(some, top_k=plan.candidates), Y) for some, Y in parts]
-        result["models"][name] = {"train_s": train_s, **measured(*scored)}
+        result[name] = {"train_s": train_s, **measured(*scored)}
     return result
 
 
@@ -144,10 +143,10 @@ def measured(validation: Scored, test: Scored) -> dict[str, Any]:
         }
         if name == "isotonic":
             for metric in METRICS:
-                rules[metric] = every_rule(
+                rules[f"tuned for {metric}"] = every_rule(
                     Scored(before, validation.truth), Scored(after, test.truth), metric
                 )
-    return {"reliability_error": errors, "rules": rules}
+    return {"reliability error": errors, **rules}
 
 
 def every_rule(validation: Scored, test: Scored, metric: str) -> dict[str, Any]:
@@ -167,7 +166,7 @@ def every_rule(validation: Scored, test: Scored, metric: str) -> dict[str, Any]:
             if key.endswith("_") and isinstance(value, float)
         }
         found[name] = {
-            "size": size, "tune_s": seconds, "learned": learned, **scores(sets, test.truth)
+            "size": size, "tune_s": seconds, "learned": str(learned), **scores(sets, test.truth)
         }  # fmt: skip
     return found
 
@@ -189,53 +188,15 @@ def scores(sets: Predictions, truth: Sparse) -> dict[str, Any]:
     for average in AVERAGES:
         of: Any = average
         values = set_scores(sets, truth, average=of, over="all")
-        found[average] = [100 * value for value in values]
+        found |= {
+            f"{average}_{name}": 100 * value for name, value in zip(PARTS, values, strict=True)
+        }
     return found
 
 
 def test_split(source: Path) -> str:
     """The files of a folder to test on."""
     return "tst" if any(source.glob("tst.*")) else "dev"
-
-
-def show_result(name: str, result: dict[str, Any]) -> None:
-    """The tables of one data set."""
-    columns = ("", "labels", "micro-P", "micro-R", *(f"{average}-F1" for average in AVERAGES))
-    for model, found in result["models"].items():
-        for metric, rules in found["rules"].items():
-            rows = [rule_row(rule, one) for rule, one in rules.items()]
-            title = f"{name} ({result['test_split']}), {model}, tuned for {metric}-F1"
-            show(title, columns, rows)
-    errors = [
-        (f"{model}, {calibration}", *(f"{100 * error:.2f}" for error in one.values()))
-        for model, found in result["models"].items()
-        for calibration, one in found["reliability_error"].items()
-    ]
-    show(f"{name}: reliability error, %", ("calibration", "all listed", "five best"), errors)
-
-
-def rule_row(rule: str, one: dict[str, Any]) -> tuple[str, ...]:
-    """Mean size, precision, recall and F1 of a rule's sets."""
-    f1 = (f"{one[average][2]:.2f}" for average in AVERAGES)
-    precision, recall = (f"{one['micro'][part]:.2f}" for part in (0, 1))
-    return (rule, f"{one['size']:.2f}", precision, recall, *f1)
-
-
-def summary(sets: dict[str, Any]) -> dict[str, Any]:
-    """Micro-F1 of thresholds and example-F1 of expected sizes, against the best fixed size."""
-    found: dict[str, Any] = {}
-    for name, result in sets.items():
-        for model, one in result["models"].items():
-            rules = one["rules"]
-            found[f"{name}/{model.lower()}"] = {
-                "micro_f1_fixed": rules["micro"][FIXED]["micro"][2],
-                "micro_f1_sets": rules["micro"]["threshold"]["micro"][2],
-                "example_f1_fixed": rules["example"][FIXED]["example"][2],
-                "example_f1_sets": rules["example"]["expected-f1"]["example"][2],
-                "reliability_error_before": one["reliability_error"]["none"]["top 5"],
-                "reliability_error_after": one["reliability_error"]["isotonic"]["top 5"],
-            }
-    return found
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -256,9 +217,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
-    results: dict[str, Any] = {
-        "seed": given.seed, "n_threads": given.threads, "metrics": METRICS, "sets": {}
-    }  # fmt: skip
+    results: dict[str, Any] = {}
     try:
         for source in given.data:
             plan = Plan(
@@ -267,12 +226,13 @@ def main() -> None:
                 random_state=given.seed,
                 n_jobs=given.threads,
             )
-            results["sets"][source.name] = study(source, plan)
-            show_result(source.name, results["sets"][source.name])
+            results[source.name] = study(source, plan)
+            rows = rows_of({source.name: results[source.name]})
+            show_rows(f"{source.name} ({plan.test_split})", rows, SHOWN)
     except MultitudesError as error:
         sys.exit(str(error))
-    results["summary"] = summary(results["sets"])
-    finish("sets", results, store=not given.no_store)
+    settings = {"seed": given.seed, "n_threads": given.threads}
+    finish("sets", rows_of(results), settings=settings, store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from multitudes.encoder.search.approximate import IndexConfig
 from multitudes.labels import LabelTree
 from multitudes.linear import XRLinear
@@ -130,7 +130,7 @@ def main() -> None:
     rows = [[name, *(f"{one[c]:.3f}" for c in columns)] for name, one in results.items()]
     show("Seconds per gigabyte", ["", *columns], rows)
     settings = {"gigabytes": options.gigabytes, "rounds": options.rounds}
-    finish("stored_checks", {**settings, "seconds_per_gb": results}, store=not options.no_store)
+    finish("stored_checks", rows_of(results), settings=settings, store=not options.no_store)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from typing import Any
 
 from benchmarks.machine import ROOT
 from benchmarks.peers import PeerError
+from benchmarks.report import Rounds
 
 _LOOP = """
 import json, sys, time
@@ -66,6 +67,11 @@ class Timing:
     def median(self) -> float:
         """The middle of the rounds."""
         return statistics.median(self.seconds)
+
+    @property
+    def measures(self) -> dict[str, Any]:
+        """Both as a record has them."""
+        return {"seconds": Rounds(self.seconds), "cpu_seconds": Rounds(self.cpu_seconds)}
 
 
 def alternate(contestants: Mapping[str, Contestant], *, rounds: int = 5) -> dict[str, Timing]:

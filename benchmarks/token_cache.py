@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -59,9 +59,8 @@ def main() -> None:
     texts = list(read_dataset(given.data).texts or [])
     found = [measured(texts[:size]) for size in given.sizes]
     show("seconds", list(found[0]), [[f"{value:.3g}" for value in one.values()] for one in found])
-    finish(
-        "token_cache", {"data": given.data.parent.name, "sizes": found}, store=not given.no_store
-    )
+    rows = rows_of({f"{one['texts']:,} texts": one for one in found})
+    finish("token_cache", rows, data=[given.data.parent], store=not given.no_store)
 
 
 if __name__ == "__main__":

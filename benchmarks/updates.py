@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import copy
 import gc
-import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -30,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.report import finish, show
+from benchmarks.report import Rounds, finish, rows_of, show_rows, together
 from benchmarks.trees.data import features, sizes
 from multitudes.data import ReadOptions, read_dataset
 from multitudes.disentangle import Disentangled
@@ -85,17 +84,14 @@ def measure(
     make = partial(new_model, overlap=overlap, n_jobs=n_jobs)
     one_seed(small, 0, make, rounds=1)
     found = [one_seed(problem, seed, make, rounds=rounds) for seed in range(seeds)]
-    result: dict[str, Any] = {"sizes": sizes(problem.X, problem.Y, problem.X_test), "seeds": seeds}
-    for way in ("added", "retrained"):
-        seconds = [second for one in found for second in one[way]["seconds"]]
-        result[f"{way}_s"] = statistics.median(seconds)
-        result[f"new_recall5_{way}"] = statistics.mean(one[way]["new_recall5"] for one in found)
-        for place, k in enumerate(KS):
-            result[f"p{k}_{way}"] = statistics.mean(one[way]["p"][place] for one in found)
-    for k in KS:
-        result[f"p{k}_diff"] = result[f"p{k}_added"] - result[f"p{k}_retrained"]
-    result["time_ratio"] = result["added_s"] / result["retrained_s"]
-    return {**result, "by_seed": found}
+    ways = {
+        way: {
+            **together([one[way]["quality"] for one in found]),
+            "seconds": Rounds([second for one in found for second in one[way]["seconds"]]),
+        }
+        for way in ("added", "retrained")
+    }
+    return {**sizes(problem.X, problem.Y, problem.X_test), **ways}
 
 
 def new_model(random_state: int, *, overlap: int, n_jobs: int) -> Any:
@@ -117,14 +113,17 @@ def one_seed(
         seconds["added"].append(stopwatch(lambda m=grown: m.add_labels(own.X, own.Y)))
         seconds["retrained"].append(stopwatch(lambda m=fresh: m.fit(own.X, own.Y)))
         models = {"added": grown, "retrained": fresh}
-    return {way: {**quality(models[way], own), "seconds": seconds[way]} for way in models}
+    return {
+        way: {"quality": quality(model, own), "seconds": seconds[way]}
+        for way, model in models.items()
+    }
 
 
-def quality(model: Any, problem: Problem) -> dict[str, Any]:
+def quality(model: Any, problem: Problem) -> dict[str, float]:
     """P@k, and how many of the new labels are found, in percent."""
     found = model.predict(problem.X_test, top_k=max(KS))
-    p = [100 * precision_at_k(found, problem.Y_test, k=k) for k in KS]
-    return {"p": p, "new_recall5": new_recall(found, problem)}
+    p = {f"P@{k}": 100 * precision_at_k(found, problem.Y_test, k=k) for k in KS}
+    return p | {"new_recall@5": new_recall(found, problem)}
 
 
 def new_recall(found: Predictions, problem: Problem) -> float:
@@ -140,22 +139,6 @@ def stopwatch(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
-
-
-def show_result(name: str, result: dict[str, Any]) -> None:
-    """A table of the two ways."""
-    rows = [
-        (
-            way,
-            *(f"{result[f'p{k}_{way}']:.2f}" for k in KS),
-            f"{result[f'new_recall5_{way}']:.1f}",
-            f"{result[f'{way}_s']:.3f}",
-        )
-        for way in ("added", "retrained")
-    ]
-    show(name, ("", *(f"P@{k}" for k in KS), "new labels found, %", "median s"), rows)
-    diffs = " ".join(f"P@{k} {result[f'p{k}_diff']:+.2f}" for k in KS)
-    print(f"{diffs}, time ratio {result['time_ratio']:.3f}")
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -177,20 +160,19 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     given = arguments()
     settings = {"n_threads": given.threads, "held_out": HELD_OUT, "overlap": given.overlap}
-    results: dict[str, Any] = {**settings, "sets": {}}
+    results: dict[str, Any] = {}
     try:
         for source in given.data:
-            result = measure(
+            results[source.name] = measure(
                 load(source), seeds=given.seeds, rounds=given.rounds, n_jobs=given.threads,
                 overlap=given.overlap,
             )  # fmt: skip
-            results["sets"][source.name] = result
-            show_result(source.name, result)
     except MultitudesError as error:
         sys.exit(str(error))
-    finish(
-        "updates" if given.overlap == 1 else "updates-overlap", results, store=not given.no_store
-    )
+    name = "updates" if given.overlap == 1 else "updates-overlap"
+    rows = rows_of(results)
+    show_rows(name, rows, [*(f"P@{k}" for k in KS), "new_recall@5", "seconds"])
+    finish(name, rows, settings=settings, store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ import json
 import lzma
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -32,7 +31,7 @@ import numpy as np
 
 from benchmarks.machine import ROOT
 from benchmarks.peers import python_of, run_in, version_of
-from benchmarks.report import finish, show
+from benchmarks.report import Rounds, finish, rows_of, show_rows, together
 from multitudes import Tagger
 from multitudes.data import read_dataset
 from multitudes.features import TOKEN_PATTERN
@@ -110,7 +109,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         results = measured(given.data, Path(folder), given.rounds, against=not given.ours_alone)
     store = not given.no_store and not given.ours_alone
-    finish(f"whole_command-{given.data.name}", results, store=store)
+    settings = {"libpecos": version_of("pecos")} if not given.ours_alone else {}
+    name = f"whole_command-{given.data.name}"
+    finish(name, rows_of(results), settings=settings, store=store)
 
 
 def measured(source: Path, folder: Path, rounds: int, *, against: bool) -> dict[str, Any]:
@@ -127,22 +128,12 @@ def measured(source: Path, folder: Path, rounds: int, *, against: bool) -> dict[
     for _ in range(rounds):
         for name, command in commands.items():
             runs[name].append(run(command))
-    shown = [[name, *medians(found)] for name, found in runs.items()]
-    show(source.name, ["", "seconds", "CPU seconds", "peak MB"], shown)
-    results: dict[str, Any] = {"data": source.name, "bytes": training.stat().st_size, "runs": runs}
+    results = {name: together(found, Rounds) for name, found in runs.items()}
     if against:
-        times = [b["seconds"] / a["seconds"] for a, b in zip(*runs.values(), strict=True)]
-        cpu = [b["cpu_seconds"] / a["cpu_seconds"] for a, b in zip(*runs.values(), strict=True)]
-        memory = [a["peak_mb"] / b["peak_mb"] for a, b in zip(*runs.values(), strict=True)]
-        results |= {
-            "times_as_fast": statistics.median(times),
-            "times_as_fast_by_cpu": statistics.median(cpu),
-            "peak_memory_ratio": statistics.median(memory),
-            "precision": precision(test, folder),
-            "libpecos": version_of("pecos"),
-        }
-        keys = ("times_as_fast", "times_as_fast_by_cpu", "peak_memory_ratio")
-        show(source.name, ["", "ratio"], [[key, f"{results[key]:.2f}"] for key in keys])
+        for name, found in precision(test, folder).items():
+            results[name] |= dict(zip((f"P@{k}" for k in KS), found, strict=True))
+    results["training file"] = {"megabytes": training.stat().st_size / 1e6}
+    show_rows(source.name, rows_of(results))
     return results
 
 
@@ -175,11 +166,6 @@ def run(command: Sequence[Any]) -> dict[str, float]:
     return found
 
 
-def medians(found: list[dict[str, float]]) -> list[str]:
-    keys = ("seconds", "cpu_seconds", "peak_mb")
-    return [f"{statistics.median(one[key] for one in found):.2f}" for key in keys]
-
-
 def precision(test: Path, folder: Path) -> dict[str, list[float]]:
     """P@1, P@3 and P@5 of both on the test split; labels that training lacks count as missed."""
     tagger = Tagger.load(folder / "ours")
@@ -190,10 +176,7 @@ def precision(test: Path, folder: Path) -> dict[str, list[float]]:
     mine = [[names[label] for label in row if label >= 0] for row in predicted.labels]
     arguments = {"path": str(test), "folder": str(folder / "pecos")}
     theirs = [list(map(str, row)) for row in run_in("pecos", PECOS_PREDICTS, arguments)]
-    values = {"ours": at_k(mine, truth), "pecos": at_k(theirs, truth)}
-    rows = [[name, *(f"{value:.2f}" for value in found)] for name, found in values.items()]
-    show("precision", ["", *(f"P@{k}" for k in KS)], rows)
-    return values
+    return {"ours": at_k(mine, truth), "pecos": at_k(theirs, truth)}
 
 
 def at_k(found: list[list[str]], truth: list[set[str]]) -> list[float]:

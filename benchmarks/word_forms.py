@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from multitudes.data import Dataset, ReadOptions, read_dataset, split
 from multitudes.errors import MultitudesError
 from multitudes.types import Predictions
@@ -103,7 +103,8 @@ def main() -> None:
             show(source.name, ("", *COLUMNS), lines)
     except MultitudesError as error:
         sys.exit(str(error))
-    finish(given.record, {"sets": sets}, store=not given.no_store)
+    sections = {name: {**one, "features": {}, **one["features"]} for name, one in sets.items()}
+    finish(given.record, rows_of(sections), store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,12 @@
-"""Figures like the paper's Figures 2 and 3, from the records of the studies.
-
-``python -m benchmarks.disentangle.figures --figures DIR`` draws them.
-"""
+"""Figures like the paper's Figures 2 and 3, from the records of the studies."""
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.evidence.of_disentangle import FUSIONS, OVERLAPS
-from benchmarks.evidence.study import Study
 from benchmarks.figures import explain, panels_for, saved
-from benchmarks.report import RESULTS
 
 COLOURS = {"easy": "#56a3d9", "medium": "#2b6a99", "hard": "#c44e2b"}
 MARKERS = {"easy": "o", "medium": "s", "hard": "^"}
@@ -92,20 +84,3 @@ def bars(axes: Any, x: list[float], found: list[Mapping[str, Any]], style: dict[
     y, margins = ([one[key] for one in found] for key in ("mean", "margin"))
     known = all(margin is not None for margin in margins)
     axes.errorbar(x, y, yerr=margins if known else None, capsize=2, elinewidth=0.8, **style)
-
-
-def stored(study: Study) -> dict[str, Any]:
-    """Rows of all records of a study."""
-    paths = {data: RESULTS / f"{study.name}-{data}.json" for data in study.data}
-    return {d: json.loads(p.read_text())["rows"] for d, p in paths.items() if p.exists()}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.disentangle.figures")
-    parser.add_argument("--figures", type=Path, required=True, help="folder for the PNG files")
-    for path in draw(stored(OVERLAPS), stored(FUSIONS), parser.parse_args().figures):
-        print(path)
-
-
-if __name__ == "__main__":
-    main()

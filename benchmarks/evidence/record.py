@@ -1,4 +1,4 @@
-"""The one kind of record: question, data, settings, values of seeds, intervals, commit.
+"""Records of studies: what their runs measured, as rows of seeds.
 
 A record grows: what another run adds joins the rows and seeds that are there, unless data or
 settings have changed since.
@@ -6,30 +6,22 @@ settings have changed since.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.evidence.study import Job, Study, jobs_of
-from benchmarks.report import RESULTS, mean_and_margin
+from benchmarks.report import RESULTS
+from benchmarks.report.rows import measured
+from benchmarks.report.storing import checksum, record_of, written
 
-SCHEMA = 1
 GENERATED = "made by the study"  # instead of a checksum
-KEYS = ("schema", "study", "question", "command", "data", "settings", "rows", "machine")
 
 
-def checksum(folder: Path) -> str:
-    """One checksum of all files of a data set."""
-    total = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.is_file()):
-        total.update(path.name.encode())
-        total.update(hashlib.sha256(path.read_bytes()).digest())
-    return f"sha256:{total.hexdigest()}"
-
-
-def record_of(study: Study, data: str, checksums: str, found: Mapping[Job, Any]) -> dict[str, Any]:
+def study_record(
+    study: Study, data: str, checksums: str, found: Mapping[Job, Any]
+) -> dict[str, Any]:
     """The record of one study on one data set.
 
     Parameters
@@ -48,19 +40,18 @@ def record_of(study: Study, data: str, checksums: str, found: Mapping[Job, Any])
         if any(job.row == row for job in jobs)
     }
     runs = list(found.values())
-    left_out = ("commit", "commits", "load_before")
+    left_out = ("commit", "load_before")
     machine = {k: v for k, v in runs[0]["machine"].items() if k not in left_out}
-    return {
-        "schema": SCHEMA,
-        "study": study.name,
-        "question": study.question,
-        "command": f"python -m benchmarks.evidence run {study.name} --data ../shared/data/{data}",
-        "data": {data: checksums},
-        "settings": study.settings(data),
-        "rows": rows,
-        "card": runs[0]["card"],
-        "machine": {**machine, "commits": sorted({c for run in runs for c in commits_of(run)})},
-    }
+    return record_of(
+        study.name,
+        rows,
+        data={data: checksums},
+        settings=study.settings(data),
+        question=study.question,
+        command=f"python -m benchmarks.evidence run {study.name} --data ../shared/data/{data}",
+        card=runs[0]["card"],
+        machine=machine | {"commits": sorted({c for run in runs for c in commits_of(run)})},
+    )
 
 
 def commits_of(run: Mapping[str, Any]) -> list[str]:
@@ -71,11 +62,8 @@ def commits_of(run: Mapping[str, Any]) -> list[str]:
 
 def row_of(settings: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Measures of a row over its seeds; +/- is the half-width of a 95% t-interval over seeds."""
-    measures = {}
-    for name in runs[0]["values"]:
-        values = [run["values"][name] for run in runs]
-        mean, margin = mean_and_margin(values)
-        measures[name] = {"values": values, "mean": mean, "margin": margin}
+    names = runs[0]["values"]
+    measures = {name: measured([run["values"][name] for run in runs]) for name in names}
     return {
         "settings": dict(settings),
         "seeds": [run["seed"] for run in runs],
@@ -165,21 +153,6 @@ def gather(
             if not new:
                 continue
             known = {job: stored[job.file_name] for job in files if job.file_name in stored}
-            record = record_of(study, data, data_checksum(study, data, source), known | new)
-            paths.append(results / f"{study.name}-{data}.json")
-            paths[-1].write_text(json.dumps(record, indent=1) + "\n")
+            record = study_record(study, data, data_checksum(study, data, source), known | new)
+            paths.append(written(record, results / f"{study.name}-{data}.json"))
     return paths
-
-
-def problems(record: Mapping[str, Any]) -> list[str]:
-    """What is missing for a record to be evidence; empty if nothing is."""
-    found = [f"no {key}" for key in KEYS if not record.get(key)]
-    commits = record.get("machine", {}).get("commits", [])
-    if not commits:
-        found.append("no commit")
-    found += [f"commit {c}" for c in commits if c == "None" or c.endswith("+")]
-    for name, row in record.get("rows", {}).items():
-        for measure, one in row["measures"].items():
-            if len(one["values"]) != len(row["seeds"]):
-                found.append(f"{name}: {measure} has not a value for each seed")
-    return found

@@ -22,7 +22,7 @@ from scipy import stats
 from benchmarks.fusion import rankings
 from benchmarks.fusion.measures import per_instance, summary
 from benchmarks.fusion.problem import Problem
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from multitudes import Disentangled, Lexical, XRLinear, features
 from multitudes.fusion import LearnedFusion, fuse_predictions
 from multitudes.models.features import feature_spec
@@ -139,12 +139,13 @@ def report(
         }
         for name in ("P@1", "F1@5", "nDCG@5", "nDCG@20")
     }
+    settings = {"held_out": len(problem.held), "best_member": best}
     results = {
-        "data": problem.name, "held_out": len(problem.held), "members": means, "best_member": best,
-        "learned_against_best_member": gains, "seconds": seconds,
-        "nDCG@20": means["learned fusion"]["nDCG@20"], "F1@5": means["learned fusion"]["F1@5"],
+        **means, "learned fusion against the best member": gains, "seconds": seconds
     }  # fmt: skip
-    finish(f"fusion-{problem.name}", results, store=not arguments.no_store)
+    finish(
+        f"fusion-{problem.name}", rows_of(results), settings=settings, store=not arguments.no_store
+    )
 
 
 if __name__ == "__main__":

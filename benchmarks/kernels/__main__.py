@@ -25,7 +25,9 @@ from unittest.mock import patch
 import torch
 
 from benchmarks.kernels.plain import REPLACEMENTS
-from benchmarks.machine import signature
+from benchmarks.machine import card_name
+from benchmarks.report import rows_of
+from benchmarks.report.storing import checksum, record_of, written
 from multitudes.deep.ops.switch import OPERATIONS, kernels
 
 
@@ -75,23 +77,21 @@ PRIME = [
 def main() -> None:
     given = parse()
     begin = time.perf_counter()
-    record: dict[str, Any] = {
-        "benchmark": "kernels",
-        "card": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "settings": {k: v for k, v in vars(given).items() if k not in ("out", "seq2set", "prime")},
-        "runs": {},
-        **signature(),
-    }
+    settings = {k: v for k, v in vars(given).items() if k not in ("out", "seq2set", "prime")}
+    folders = [Path(given_one) for given_one in (given.seq2set, given.prime) if given_one]
+    data = {folder.name: checksum(folder) for folder in folders}
+    runs: dict[str, dict[str, Any]] = {}
     for name, variant, run in todo(given):
         if time.perf_counter() - begin > given.seconds:
             print(f"no time left for {name}: {variant.name}", flush=True)
             continue
         found = measured(variant, run)
-        record["runs"].setdefault(name, {})[variant.name] = {**variant._asdict(), **found}
+        runs.setdefault(name, {})[variant.name] = {**variant._asdict(), **found}
         print(f"{name}: {variant.name}: {json.dumps(found)}", flush=True)
-        path = Path(given.out) / f"{given.name}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(record, indent=1) + "\n")
+        record = record_of(
+            given.name, rows_of(runs), data=data, settings=settings, card=card_name()
+        )
+        written(record, Path(given.out) / f"{given.name}.json")
 
 
 def parse() -> argparse.Namespace:

@@ -29,7 +29,9 @@ from benchmarks.prime.contestants import (
 )
 from benchmarks.prime.measure import KS, matrix_rate, train_and_measure
 from benchmarks.prime.problem import Problem, prepare, save_encoder
-from benchmarks.report import RESULTS, show
+from benchmarks.report import show
+from benchmarks.report.records import Records
+from benchmarks.report.rows import middle, split_runs
 from multitudes import progress
 
 VALIDATION = 5_000
@@ -53,8 +55,8 @@ def main() -> None:
                 runs[f"{name}, seed {random_state}"] = run
                 print(f"{name}: {json.dumps({k: v for k, v in run.items() if k != 'curve'})}")
                 sys.stdout.flush()
-                found = {"matrix_rate_tflops": tflops, "runs": runs}
-                store("prime", arguments, problem, found)
+                rows, curves = split_runs(runs)
+                store(arguments, problem, rows, raw=curves, matrix_rate_tflops=tflops)
     table(problem, runs)
     print(json.dumps(summary(runs) | trees(problem.name)))
 
@@ -127,9 +129,9 @@ def summary(runs: dict[str, Any]) -> dict[str, Any]:
 
 def trees(data: str) -> dict[str, float]:
     """P@1 of XR-Linear, from the stored results of `benchmarks.prime.with_features`."""
-    path = RESULTS / f"prime-{data}-features.json"
-    runs = json.loads(path.read_text())["runs"] if path.exists() else {}
-    return {f"{XR_LINEAR_OVER[name]}_p1": run["P@1"] for name, run in runs.items()}
+    name = f"prime-{data}-features"
+    rows = Records()[name].rows if name in Records().names else {}
+    return {f"{XR_LINEAR_OVER[n]}_p1": middle(row["measures"]["P@1"]) for n, row in rows.items()}
 
 
 if __name__ == "__main__":

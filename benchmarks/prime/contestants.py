@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import signature
+from benchmarks.machine import card_name
 from benchmarks.prime.problem import FILE, Problem, prepare
+from benchmarks.report.rows import Rows
+from benchmarks.report.storing import checksum, record_of, written
 from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.model import BackboneConfig
 from multitudes.encoder.losses.config import LossConfig
@@ -157,21 +159,11 @@ def model_for(
 
 
 def store(
-    benchmark: str, arguments: argparse.Namespace, problem: Problem, results: dict[str, Any]
+    arguments: argparse.Namespace, problem: Problem, rows: Rows, *, raw: Any = None, **settings: Any
 ) -> Path:
     """Write the record of what was found so far; returns its path."""
-    import torch
-
-    out = Path(arguments.out)
-    out.mkdir(parents=True, exist_ok=True)
-    record = {
-        "benchmark": benchmark,
-        "data": problem.name,
-        "settings": {k: v for k, v in vars(arguments).items() if k not in NOT_SETTINGS},
-        "card": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        **results,
-        **signature(),
-    }
-    path = out / f"{arguments.name or problem.name}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
-    return path
+    own = {k: v for k, v in vars(arguments).items() if k not in NOT_SETTINGS}
+    name = arguments.name or f"prime-{problem.name}"
+    data = {problem.name: checksum(Path(arguments.data))}
+    record = record_of(name, rows, data=data, settings=own | settings, raw=raw, card=card_name())
+    return written(record, Path(arguments.out) / f"{name}.json")

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from multitudes.deep.texts.tokens import TokenRows
 from multitudes.deep.training import TrainingConfig
 from multitudes.encoder.backbone.embedding import embed
@@ -173,7 +173,7 @@ def main() -> None:
         results[f"host, {size.labels}"] = {**asdict(size), **run}
     rows = [[name, f"{run['instances_per_second']:,}"] for name, run in results.items()]
     show("training", ["", "instances a second"], rows)
-    finish("prime-host-labels", {**vars(options), **results}, store=options.store)
+    finish("prime-host-labels", rows_of(results), settings=vars(options), store=options.store)
 
 
 if __name__ == "__main__":

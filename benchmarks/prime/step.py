@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.machine import signature
+from benchmarks.machine import card_name
 from benchmarks.prime.contestants import contestant
 from benchmarks.prime.measure import flops_of, matrix_rate, sizes_of
 from benchmarks.prime.problem import Problem
-from benchmarks.report import show
+from benchmarks.report import rows_of, show
+from benchmarks.report.storing import checksum, record_of, written
 from multitudes.deep.devices import choose_device, computing_in, tensor_core_products
 from multitudes.deep.ops.switch import kernels
 from multitudes.deep.training import TrainingConfig
@@ -246,21 +247,14 @@ def main() -> None:
     columns = list(next(iter(runs.values())))
     rows = [[name, *(f"{run[c]:g}" for c in columns)] for name, run in runs.items()]
     show("a training step", ["", *columns], rows)
-    record = {
-        "benchmark": "prime.step",
-        "data": problem.name,
+    settings = {
+        "batch_size": given.batch_size,
+        "compile": given.compile,
         "matrix_rate_tflops": None if rate is None else round(rate / 1e12),
-        "settings": {
-            "batch_size": given.batch_size,
-            "compile": given.compile,
-        },
-        "card": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "runs": runs,
-        **signature(),
     }
-    out = Path(given.out)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / f"{given.name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    data = {problem.name: checksum(Path(given.data))}
+    record = record_of(given.name, rows_of(runs), data=data, settings=settings, card=card_name())
+    written(record, Path(given.out) / f"{given.name}.json")
 
 
 def measured(steps: Steps, rate: float | None) -> dict[str, float]:

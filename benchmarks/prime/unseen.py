@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from benchmarks.prime.contestants import LITE, add_common, load, model_for, store
 from benchmarks.prime.problem import Problem
-from benchmarks.report import show
+from benchmarks.report import rows_of, show
 from multitudes import progress
 from multitudes.deep.devices import choose_device
 from multitudes.deep.texts.tokens import TokenRows
@@ -59,10 +59,10 @@ def main() -> None:
             )
             one = measure(model, split, random_state=arguments.seed)
             results["seen"][name], results["unseen"][name] = one["seen"], one["unseen"]
-            results["seconds"][name] = round(time.perf_counter() - start, 1)
+            results["seconds"][name] = {"seconds": round(time.perf_counter() - start, 1)}
             print(f"{name}: {json.dumps(one)}")
             sys.stdout.flush()
-            store("prime-unseen", arguments, problem, results)
+            store(arguments, problem, rows_of(results))
     table(problem.name, results)
     print(json.dumps(results))
 

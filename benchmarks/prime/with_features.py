@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.machine import signature
 from benchmarks.prime.contestants import XR_LINEAR_OVER
 from benchmarks.prime.problem import whole_folder
-from benchmarks.report import show
+from benchmarks.report import rows_of, show
+from benchmarks.report.storing import checksum, record_of, written
 from multitudes import progress
 from multitudes.data import Dataset, ReadOptions, read_dataset
 from multitudes.deep.devices import fastest_precision
@@ -59,13 +59,9 @@ def main() -> None:
     rows = [[name, *(f"{run[n]:.2f}" for n in NAMES)] for name, run in runs.items()]
     show(given.data.name, ["XR-Linear over", *NAMES], rows)
     settings = {"weight": given.weight, "max_length": given.max_length, "first": given.first}
-    record = {
-        "benchmark": "prime-features", "data": given.data.name, "settings": settings,
-        "runs": runs, **signature(),
-    }  # fmt: skip
-    given.out.mkdir(parents=True, exist_ok=True)
-    path = given.out / f"{given.data.name}-features.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    name, data = f"prime-{given.data.name}-features", {given.data.name: checksum(given.data)}
+    record = record_of(name, rows_of(runs), data=data, settings=settings)
+    written(record, given.out / f"{name}.json")
     print(json.dumps({f"{XR_LINEAR_OVER[name]}_p1": run["P@1"] for name, run in runs.items()}))
 
 

@@ -12,7 +12,7 @@ from benchmarks.report.pages import remake
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report")
     parser.add_argument("--check", action="store_true", help="change nothing, tell what is old")
-    parser.add_argument("--figures", action="store_true", help="draw the figures of docs too")
+    parser.add_argument("--tables", action="store_true", help="draw no figures")
     given = parser.parse_args()
     changed, problems = remake(write=not given.check)
     for page in changed:
@@ -21,7 +21,7 @@ def main() -> None:
         print(problem, file=sys.stderr)
     if given.check and changed:
         print("python -m benchmarks.report makes them anew", file=sys.stderr)
-    if given.figures and not given.check:
+    if not (given.check or given.tables):
         for path in draw_all():
             print(path)
     sys.exit(bool(problems or (given.check and changed)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchmarks.report.rows import Rows, middle
+
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table: the first column to the left, numbers to the right."""
@@ -16,6 +18,19 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> N
     for row in rows:
         table.add_row(*row)
     Console().print(table)
+
+
+def show_rows(title: str, rows: Rows, measures: Sequence[str] = ()) -> None:
+    """Print middles of measures, by default of all."""
+    names = measures or list(dict.fromkeys(m for row in rows.values() for m in row["measures"]))
+    lines = [
+        [
+            name,
+            *(f"{middle(row['measures'][m]):.4g}" if m in row["measures"] else "" for m in names),
+        ]
+        for name, row in rows.items()
+    ]
+    show(title, ["", *names], lines)
 
 
 def with_margin(value: float, margin: float | None) -> str:

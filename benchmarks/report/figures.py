@@ -1,72 +1,65 @@
-"""Figures of the documentation that come from records; each is drawn if its records are there."""
+"""Figures of the documentation, drawn from records."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks.machine import ROOT
-from benchmarks.report.means import mean_and_margin
-from benchmarks.report.records import Record
-from benchmarks.report.storing import RESULTS
+from benchmarks.report.records import Record, Records
+from benchmarks.report.rows import middle
 
 FIGURES = ROOT / "docs" / "figures"
 COLOR = "#2b6a99"
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A way to draw one or more figures, and the records it takes."""
-
-    records: tuple[str, ...]
-    draw: Callable[[Sequence[Mapping[str, Any]], Path], Any]
-
-
-def disentangle(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
+def disentangle(records: Records, folder: Path) -> None:
     from benchmarks.disentangle.figures import draw
+    from benchmarks.evidence.of_disentangle import FUSIONS, OVERLAPS
 
-    draw(found[0]["results"]["sets"], folder)
+    overlaps, fusions = (
+        {data: records[name].rows for data in study.data if (name := f"{study.name}-{data}") in
+         records.names}
+        for study in (OVERLAPS, FUSIONS)
+    )  # fmt: skip
+    draw(overlaps, fusions, folder)
 
 
-def groups(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
+def groups(records: Records, folder: Path) -> None:
     from benchmarks.groups.figures import draw
 
-    record = Record(found[0]["study"], found[0])
     for k in (1, 5):
-        draw(record, folder, k=k)
+        draw(records["groups-sweeps-eurlex-titles"], folder, k=k)
 
 
-def group_simulation(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
+def group_simulation(records: Records, folder: Path) -> None:
     from benchmarks.groups.simulation import draw_figure
 
-    draw_figure(Record(found[0]["study"], found[0]), folder / "group-simulation.png")
+    draw_figure(records["groups-simulation-appendix-b1"], folder / "group-simulation.png")
 
 
-def miml(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
+def miml(records: Records, folder: Path) -> None:
     """Embeddings are not in the record: they are computed again, in seconds."""
     from benchmarks.miml.figures import draw
 
     draw(folder)
 
 
-def prime(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
+def prime(records: Records, folder: Path) -> None:
     from benchmarks.prime.figures import draw
 
-    draw(dict(found[0]["runs"]), folder)
+    draw(records["prime-lf-msdocs-links-ablations"].content["raw"]["curves"], folder)
 
 
-def transport_weight_older(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
+def transport_weight_older(records: Records, folder: Path) -> None:
     from benchmarks.seq2set.figures import draw
 
-    draw({one["data"]: one["runs"] for one in found}, folder)
+    draw({"eurlex-titles": records["seq2set-eurlex-titles"].rows}, folder)
 
 
-def transport_weight(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
+def transport_weight(records: Records, folder: Path) -> None:
     draw_rows(
-        {next(iter(one["data"])): Record(one["study"], one) for one in found},
+        {"eurlex-titles": records["seq2set-transport-weight-eurlex-titles"]},
         "validation micro_f1",
         folder / "seq2set-transport-weight.png",
         x="weight of the transport distance",
@@ -74,27 +67,16 @@ def transport_weight(found: Sequence[Mapping[str, Any]], folder: Path) -> None:
     )
 
 
-DRAWINGS = (
-    Drawing(("disentangle",), disentangle),
-    Drawing(("groups-sweeps-eurlex-titles",), groups),
-    Drawing(("groups-simulation-appendix-b1",), group_simulation),
-    Drawing(("miml-digits-scikit-learn",), miml),
-    Drawing(("prime-lf-msdocs-links-ablations",), prime),
-    Drawing(("seq2set-eurlex-titles",), transport_weight_older),
-    Drawing(("seq2set-transport-weight-eurlex-titles",), transport_weight),
-)
+DRAWINGS: tuple[Callable[[Records, Path], None], ...] = (
+    disentangle, groups, group_simulation, miml, prime, transport_weight_older, transport_weight,
+)  # fmt: skip
 
 
-def draw_all(folder: Path = FIGURES, results: Path = RESULTS) -> Iterator[str]:
-    """Draw what there are records of; yields a line about each."""
-    for drawing in DRAWINGS:
-        paths = [results / f"{name}.json" for name in drawing.records]
-        names = ", ".join(drawing.records)
-        if all(path.exists() for path in paths):
-            drawing.draw([json.loads(path.read_text(encoding="utf-8")) for path in paths], folder)
-            yield f"drawn from {names}"
-        else:
-            yield f"not drawn: no record {names}"
+def draw_all(folder: Path = FIGURES) -> Iterator[str]:
+    """Draw all; yields a line about each."""
+    for draw in DRAWINGS:
+        draw(Records(), folder)
+        yield f"drawn: {draw.__name__}"
 
 
 def draw_rows(
@@ -125,10 +107,11 @@ def draw_rows(
     figure, all_axes = panels_for(dict(panels))
     for (title, record), axes in zip(panels.items(), all_axes, strict=True):
         shown = list(record.rows) if rows is None else list(rows)
-        found = [mean_and_margin(list(record.values(row, measure).values())) for row in shown]
+        found = [record.measure(row, measure) for row in shown]
         places = range(len(shown))
         axes.errorbar(
-            places, [mean for mean, _ in found], yerr=[margin or 0.0 for _, margin in found],
+            places, [middle(one) for one in found],
+            yerr=[one.get("margin") or 0.0 for one in found],
             color=COLOR, marker="o", markersize=4, capsize=2, elinewidth=0.8,
         )  # fmt: skip
         axes.set_xticks(places, shown)

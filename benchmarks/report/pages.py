@@ -2,6 +2,7 @@
 
 =========================================================  =============================
 ``<!-- table: RECORD | MEASURE, ... | row; row; ... -->``   ``<!-- end of table -->``
+``<!-- table: NAME -->``, of benchmarks/tables/PAGE.toml    ``<!-- end of table -->``
 ``<!-- value: RECORD: ROW | MEASURE -->``                   ``<!-- end -->``
 ``<!-- verdicts: NAME -->``, a file of benchmarks/claims    ``<!-- end of verdicts -->``
 ``<!-- summary of verdicts -->``                            ``<!-- end of summary -->``
@@ -9,7 +10,8 @@
 =========================================================  =============================
 
 Rows are optional: a table without has all rows. A value of ``ROW - OTHER ROW`` is the mean of the
-differences by seed. Tables of `which_model_tables`, which are called by a name alone, are made too.
+differences by seed. `layouts` says how the tables of a page's file are described, and `references`
+how a value is written.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks import which_model_tables
 from benchmarks.machine import ROOT
 from benchmarks.report.claims import ClaimError, Paper, read_papers, sections, summary
+from benchmarks.report.layouts import layout_table
 from benchmarks.report.records import Records, known
 from benchmarks.report.references import Reference
 from benchmarks.report.tables import result_table
 
-Make = Callable[["Sources", str], str]
+Make = Callable[["Sources", str, str], str]  # of sources, the order, and the page
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Mark:
         def new(found: re.Match[str]) -> str:
             order = found["order"].strip() if "order" in found.groupdict() else ""
             try:
-                made = self.make(sources, order)
+                made = self.make(sources, order, page)
             except ValueError as error:
                 line = text.count("\n", 0, found.start()) + 1
                 problems.append(f"{page}:{line}: {error}")
@@ -68,7 +70,7 @@ class Mark:
         return self.pattern.sub(new, text)
 
 
-def verdicts(sources: Sources, name: str) -> str:
+def verdicts(sources: Sources, name: str, page: str) -> str:
     paper: Paper = known(name, sources.papers, "file of claims")
     return paper.verdicts(sources.records)
 
@@ -76,21 +78,25 @@ def verdicts(sources: Sources, name: str) -> str:
 MARKS = (
     Mark(
         r"table: (?P<order>[^\n|]+\|[^\n]*?)", "end of table",
-        lambda sources, order: result_table(order, sources.records),
+        lambda sources, order, page: result_table(order, sources.records),
+    ),
+    Mark(
+        r"table: (?P<order>[\w-]+)", "end of table",
+        lambda sources, order, page: layout_table(page, order, sources.records),
     ),
     Mark(
         r"value: (?P<order>[^\n]*?)", "end",
-        lambda sources, order: str(Reference.parse(order, sources.records)),
+        lambda sources, order, page: str(Reference.parse(order, sources.records)),
         is_block=False,
     ),
     Mark(r"verdicts: (?P<order>[^\n]*?)", "end of verdicts", verdicts),
     Mark(
         "summary of verdicts", "end of summary",
-        lambda sources, _: summary(sources.papers.values()),
+        lambda sources, order, page: summary(sources.papers.values()),
     ),
     Mark(
         "all verdicts", "end of all verdicts",
-        lambda sources, _: sections(sources.papers.values(), sources.records),
+        lambda sources, order, page: sections(sources.papers.values(), sources.records),
     ),
 )  # fmt: skip
 
@@ -104,8 +110,6 @@ def remade(text: str, sources: Sources, problems: list[str], page: str) -> str:
     """A page with all that is made; adds to `problems` what cannot be."""
     for mark in MARKS:
         text = mark.replaced(text, sources, problems, page)
-    if page == which_model_tables.PAGE.relative_to(ROOT).as_posix():
-        text = which_model_tables.with_tables(text)
     return text
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from benchmarks.report.rows import measured
 from benchmarks.report.storing import RESULTS
 
-MINUS = " - "
+SIGNS = (" - ", " / ")  # between two rows: a difference, or a ratio
+SEEDS = "seeds"
 SHOWN_COMMITS = 8  # characters of a commit
 
 
@@ -22,7 +25,7 @@ class UnknownNameError(ValueError):
 
 @dataclass(frozen=True)
 class Record:
-    """One file of ``benchmarks/results`` in the schema of `benchmarks.evidence.record`."""
+    """One file of ``benchmarks/results`` in the schema of `benchmarks.report.storing`."""
 
     name: str
     content: Mapping[str, Any]
@@ -41,40 +44,45 @@ class Record:
     @property
     def commits(self) -> list[str]:
         """What was measured, shortened."""
-        return [str(commit)[:SHOWN_COMMITS] for commit in self.content["machine"]["commits"]]
+        commits = map(str, self.content["machine"]["commits"])
+        return [f"{c[:SHOWN_COMMITS]}{'+' * c.endswith('+')}" for c in commits]
 
     def row(self, name: str) -> Mapping[str, Any]:
         """A row, whose name is that of the table's first column."""
         row: Mapping[str, Any] = known(name, self.rows, f"row of {self.name}")
         return row
 
+    def measure(self, row: str, name: str) -> Mapping[str, Any]:
+        """A measure of a row, with its values and their middle; ``seeds`` is how many it has."""
+        if name == SEEDS and (seeds := self.row(row)["seeds"]):
+            return measured(len(seeds))
+        one: Mapping[str, Any] = known(
+            name, self.row(row)["measures"], f"measure of {self.name}: {row}"
+        )
+        return one
+
     def values(self, row: str, measure: str) -> dict[int, float]:
-        """The value of each seed."""
-        found = self.row(row)
-        one = known(measure, found["measures"], f"measure of {self.name}: {row}")
-        return dict(zip(found["seeds"], one["values"], strict=True))
+        """The value of each seed or round."""
+        values, seeds = self.measure(row, measure)["values"], self.row(row)["seeds"]
+        places = seeds if len(seeds) == len(values) else range(len(values))
+        return dict(zip(places, values, strict=True))
 
-    def differences(self, row: str, other: str, measure: str) -> dict[int, float]:
-        """What a row has more than another, by the seeds that both have."""
-        ours, theirs = self.values(row, measure), self.values(other, measure)
-        found = {seed: ours[seed] - theirs[seed] for seed in ours if seed in theirs}
-        if not found:
-            raise UnknownNameError(f"no seed is in both rows of {self.name}: {row!r} and {other!r}")
-        return found
+    def operands(self, text: str, measure: str) -> tuple[str, str, str]:
+        """'row', 'row - other' or 'row / other' in parts; names may have a dash themselves.
 
-    def pair(self, text: str) -> tuple[str, str | None]:
-        """'row' or 'row - other row' as one name or two; names may have a dash themselves."""
-        if text in self.rows or MINUS not in text:
-            self.row(text)
-            return text, None
-        parts = text.split(MINUS)
+        A ratio that was stored as such is a row of its own.
+        """
         ways = [
-            (MINUS.join(parts[:place]), MINUS.join(parts[place:])) for place in range(1, len(parts))
+            (text[: at.start()], at[0].strip(), text[at.end() :])
+            for at in re.finditer("|".join(map(re.escape, SIGNS)), text)
         ]
-        for one, other in ways:
+        if not ways or (text in self.rows and measure in self.row(text)["measures"]):
+            self.row(text)
+            return text, "", ""
+        for one, sign, other in ways:
             if one in self.rows and other in self.rows:
-                return one, other
-        for name in max(ways, key=lambda way: sum(name in self.rows for name in way)):
+                return one, sign, other
+        for name in max(ways, key=lambda way: sum(name in self.rows for name in way))[::2]:
             self.row(name)
         raise AssertionError(text)
 
@@ -91,15 +99,13 @@ class Records:
 
     @cached_property
     def names(self) -> list[str]:
-        """Of all records, whatever their schema."""
+        """Of all records."""
         return sorted(path.stem for path in self.folder.glob("*.json"))
 
     def __getitem__(self, name: str) -> Record:
         if name not in self._read:
             known(name, dict.fromkeys(self.names, True), "record")
             content = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
-            if "schema" not in content:
-                raise UnknownNameError(f"{name!r} is an older record: it has no rows and measures")
             self._read[name] = Record(name, content)
         return self._read[name]
 

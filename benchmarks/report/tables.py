@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from benchmarks.report.means import mean_and_margin
 from benchmarks.report.records import Record, Records, UnknownNameError, known, span
 from benchmarks.report.references import written
+from benchmarks.report.rows import middle
 
 # Measures of which more is better, so that the best can be told.
 MORE_IS_BETTER = re.compile(
@@ -41,22 +41,20 @@ def result_table(order: str, records: Records) -> str:
 def column(record: Record, measure: str, rows: Sequence[str]) -> list[str]:
     """Mean and margin of each row, empty if not measured; the best in bold if more is better."""
     found = {
-        row: mean_and_margin(list(record.values(row, measure).values()))
-        for row in rows
-        if measure in record.row(row)["measures"]
+        row: record.measure(row, measure) for row in rows if measure in record.row(row)["measures"]
     }
-    shown = {row: written(*pair) for row, pair in found.items()}
+    shown = {row: written(middle(one), one.get("margin")) for row, one in found.items()}
     if MORE_IS_BETTER.match(measure) and len(found) > 1:
-        best = max(mean for mean, _ in found.values())
-        for row, (mean, _) in found.items():
-            if mean == best:
+        best = max(map(middle, found.values()))
+        for row, one in found.items():
+            if middle(one) == best:
                 shown[row] = f"**{shown[row]}**"
     return [shown.get(row, "") for row in rows]
 
 
 def caption(record: Record, rows: Sequence[str]) -> str:
     """Where the numbers are from: data, seeds, commits, and the command that repeats them."""
-    seeds = [len(record.row(row)["seeds"]) for row in rows]
+    seeds = [max(len(record.row(row)["seeds"]), 1) for row in rows]
     parts = [
         ", ".join(record.data),
         f"{span(seeds)} seed{'s' * (max(seeds) > 1)}",

@@ -18,7 +18,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import signature
+from benchmarks.machine import card_name
+from benchmarks.report.rows import split_runs
+from benchmarks.report.storing import checksum, record_of, written
 from benchmarks.seq2set.contestants import GROUPS, contestant
 from benchmarks.seq2set.measure import train_and_measure
 from benchmarks.seq2set.problem import FILE, Problem, prepare
@@ -115,18 +117,11 @@ def one_run(
 
 
 def store(out: Path, problem: Problem, given: argparse.Namespace, runs: dict[str, Any]) -> None:
-    import torch
-
-    record = {
-        "benchmark": "seq2set",
-        "data": problem.name,
-        "settings": {k: v for k, v in vars(given).items() if k not in ("out", "data", "vectors")},
-        "card": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "runs": runs,
-        **signature(),
-    }
-    path = out / f"{given.name or f'seq2set-{problem.name}'}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    settings = {k: v for k, v in vars(given).items() if k not in ("out", "data", "vectors")}
+    name, data = given.name or f"seq2set-{problem.name}", {problem.name: checksum(Path(given.data))}
+    rows, curves = split_runs(runs)
+    record = record_of(name, rows, data=data, settings=settings, raw=curves, card=card_name())
+    written(record, out / f"{name}.json")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,7 @@
 
 Small batches leave most of a card idle, so a table is made faster by several trainings at once,
 each with a record of its own. Their settings must be the same but for contestants and seeds. With
-``--side-by-side`` the record says that its speeds are those of a shared card, and they are not
-printed.
+``--side-by-side`` the record says that its speeds are those of a shared card.
 """
 
 from __future__ import annotations
@@ -15,7 +14,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.seq2set.tables import summary, tables
+from benchmarks.report import show_rows
+from benchmarks.report.rows import Rows, measured
+from benchmarks.report.storing import written
 
 OWN = (
     "name",
@@ -35,20 +36,15 @@ def main() -> None:
     parser.add_argument("--side-by-side", action="store_true", help="they shared a card")
     given = parser.parse_args()
     record = joined([json.loads(path.read_text()) for path in given.records])
-    record["side_by_side"] = given.side_by_side
-    given.out.write_text(json.dumps(record, indent=1) + "\n")
-    part = "validation" if record["settings"]["validate"] else "test"
-    tables(record["data"], record["runs"], part)
-    found = summary(record["data"], record["runs"], part)
-    if given.side_by_side:  # seconds of an epoch say how many others ran
-        found = {key: value for key, value in found.items() if not key.startswith("epoch")}
-    print(json.dumps(found))
+    record["settings"]["side_by_side"] = given.side_by_side
+    written(record, given.out)
+    show_rows(given.out.stem, record["rows"], ["micro_precision", "micro_recall", "micro_f1"])
 
 
 def joined(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """One record with the runs of all; refuses records of different data, settings or cards."""
+    """One record with the rows of all; refuses records of different data, settings or cards."""
     first = records[0]
-    runs: dict[str, Any] = {}
+    rows: Rows = {}
     for record in records:
         for what in ("data", "card", "settings"):
             if shared(record[what]) != shared(first[what]):
@@ -56,11 +52,22 @@ def joined(records: list[dict[str, Any]]) -> dict[str, Any]:
                     f"records differ in {what}: {record[what]} and {first[what]}; "
                     "join runs of the same data, settings and card"
                 )
-        twice = runs.keys() & record["runs"].keys()
-        if twice:
-            raise SystemExit(f"two records have {sorted(twice)}: give one of them")
-        runs |= record["runs"]
-    return {**first, "settings": shared(first["settings"]), "runs": runs}
+        for name, row in record["rows"].items():
+            rows[name] = both(name, rows[name], row) if name in rows else row
+    commits = sorted({commit for record in records for commit in record["machine"]["commits"]})
+    machine = {**first["machine"], "commits": commits}
+    return {**first, "settings": shared(first["settings"]), "rows": rows, "machine": machine}
+
+
+def both(name: str, row: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """A row of the seeds of two."""
+    if twice := set(row["seeds"]) & set(other["seeds"]):
+        raise SystemExit(f"two records have {name}, seeds {sorted(twice)}: give one of them")
+    measures = {
+        key: measured(one["values"] + other["measures"][key]["values"])
+        for key, one in row["measures"].items()
+    }
+    return {**row, "seeds": row["seeds"] + other["seeds"], "measures": measures}
 
 
 def shared(value: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from benchmarks.report import finish
+from benchmarks.report import finish, rows_of
 from multitudes.seq2set import (
     BatchConfig,
     NetworkConfig,
@@ -33,7 +33,7 @@ def main() -> None:
     results = {
         f"transport_weight={weight:g}": measured(given, weight) for weight in given.transport
     }
-    finish("seq2set-large", {"settings": vars(given), **results}, store=given.store)
+    finish("seq2set-large", rows_of(results), settings=vars(given), store=given.store)
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:

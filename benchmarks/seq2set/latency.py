@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from benchmarks.seq2set.large import made_up
 from multitudes.seq2set import (
     BatchConfig,
@@ -35,7 +35,7 @@ def main() -> None:
     columns = ("one text, ms", "texts a second, in batches")
     rows = [[name, *(str(value) for value in one.values())] for name, one in found.items()]
     show(f"label sets on {torch.get_num_threads()} cores", ["", *columns], rows)
-    finish("seq2set-latency", {"settings": vars(given), **found}, store=given.store)
+    finish("seq2set-latency", rows_of(found), settings=vars(given), store=given.store)
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:

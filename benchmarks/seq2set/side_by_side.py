@@ -21,9 +21,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import signature
+from benchmarks.machine import card_name
+from benchmarks.report import rows_of_runs
+from benchmarks.report.rows import BETWEEN, SEED
+from benchmarks.report.storing import checksum, record_of, written
 
-KEPT = ("seconds", "scheme", "n_steps", "best_epoch", "validation", "test")
+KEPT = ("seconds", "scheme", "n_steps", "best_epoch")
+PARTS = ("validation", "test")
 
 
 def main() -> None:
@@ -55,9 +59,14 @@ def main() -> None:
 
 
 def name_of(job: str) -> str:
-    """What a run is called: the data's name and the settings."""
-    data, *settings = job.split(":")
-    return ":".join([Path(data).name, *settings])
+    """What a run is called: the data's name, the settings, and the seed."""
+    data, epochs, batch, rate, seed, *changes = job.split(":")
+    return ":".join([Path(data).name, epochs, batch, rate, *changes]) + f"{SEED}{seed}"
+
+
+def folder_of(job: str) -> Path:
+    """Where its data lies."""
+    return Path(job.partition(":")[0])
 
 
 def started(job: str, given: argparse.Namespace, folder: Path) -> subprocess.Popen[bytes]:
@@ -84,21 +93,26 @@ def result(job: str, folder: Path) -> dict[str, Any]:
         record = json.loads((folder / f"{file_of(job)}.json").read_text())
     except OSError:
         return {"error": (folder / f"{file_of(job)}.log").read_text()[-300:]}
-    run = next(iter(record["runs"].values()))
-    return {key: run[key] for key in KEPT}
+    rows = record["rows"]
+    name = next(iter(rows))
+    run: dict[str, Any] = sections(rows[name])
+    for part in PARTS:
+        if row := rows.get(f"{name}{BETWEEN}{part}"):
+            run[part] = sections(row)
+    return {key: run[key] for key in (*KEPT, *PARTS) if key in run}
+
+
+def sections(row: dict[str, Any]) -> dict[str, Any]:
+    """What a row of one seed was made of."""
+    return row["settings"] | {name: one["values"][0] for name, one in row["measures"].items()}
 
 
 def store(path: Path, given: argparse.Namespace, runs: dict[str, Any]) -> None:
-    import torch
-
-    record = {
-        "benchmark": "seq2set.side_by_side",
-        "settings": {"contestant": given.contestant, "validate_every": given.validate_every},
-        "card": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "runs": runs,
-        **signature(),
-    }
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    settings = {"contestant": given.contestant, "validate_every": given.validate_every}
+    rows = rows_of_runs({name: run for name, run in runs.items() if "error" not in run})
+    data = {folder.name: checksum(folder) for folder in map(folder_of, given.jobs)}
+    record = record_of(given.name, rows, data=data, settings=settings, card=card_name())
+    written(record, path)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from statistics import mean, stdev
 from typing import Any
 
-from benchmarks.report import RESULTS, show
+from benchmarks.report import show
+from benchmarks.report.records import Records
+from benchmarks.report.rows import middle
 from benchmarks.seq2set.contestants import GROUPS
 from benchmarks.seq2set.measure import AVERAGES
+
+RANKERS = ("XRLinear", "Disentangled")
 
 
 def tables(data: str, runs: dict[str, Any], part: str) -> None:
@@ -80,10 +83,10 @@ def mean_f1(runs: list[Any], part: str) -> float:
 
 def rankers(data: str) -> dict[str, float]:
     """Micro-F1 of thresholded rankers, from the stored results of `benchmarks.sets`."""
-    path = RESULTS / "sets.json"
-    stored = json.loads(path.read_text())["results"]["sets"] if path.exists() else {}
-    models = stored.get(data, {}).get("models", {})
+    rows = Records()["sets"].rows
+    names = {model: f"{data}, {model}, tuned for micro, threshold" for model in RANKERS}
     return {
-        f"f1_{name.lower()}_sets": round(one["rules"]["micro"]["threshold"]["micro"][2], 2)
-        for name, one in models.items()
+        f"f1_{model.lower()}_sets": round(middle(rows[name]["measures"]["micro_f1"]), 2)
+        for model, name in names.items()
+        if name in rows
     }

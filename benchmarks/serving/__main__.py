@@ -12,7 +12,6 @@ comes from wrk (``apt-get install wrk``) on the same machine, so that its work c
 from __future__ import annotations
 
 import argparse
-import statistics
 import threading
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ import numpy as np
 
 from benchmarks.annif_project import AnnifProject
 from benchmarks.machine import ROOT
-from benchmarks.report import at_least_one, finish, show
+from benchmarks.report import Rounds, at_least_one, finish, rows_of, show_rows, together
 from benchmarks.serving.fates import end_under_load
 from benchmarks.serving.models import Problem
 from benchmarks.serving.processes import serving, wait_for
@@ -31,18 +30,38 @@ from benchmarks.serving.wrk import Load
 
 FORM = "application/x-www-form-urlencoded"
 WARM = 2  # seconds before a measurement
+SHOWN = (
+    "per_second",
+    "p50_ms",
+    "p99_ms",
+    "errors",
+    "megabytes",
+    "first",
+    "last",
+    "per_hour",
+    "lost",
+)
 
 
 def main() -> None:
     given = arguments()
     problems = [Problem.of(given.folder / name) for name in given.data]
+    raw = None
     if given.soak:
         name, results = "serving-soak", {one.name: soaked(one, given) for one in problems}
+        raw = {one: found["memory"].pop("samples") for one, found in results.items()}
     elif given.slow_clients:
         name, results = "serving-slow-clients", {one.name: slowed(one, given) for one in problems}
     else:
         name, results = "serving", {one.name: compared(one, given) for one in problems}
-    finish(name, results, store=not given.no_store)
+    rows = rows_of(results)
+    show_rows(f"{given.connections} connections", rows, SHOWN)
+    settings = {
+        key: getattr(given, key)
+        for key in ("connections", "seconds", "rounds", "workers", "soak", "slow_clients")
+    }
+    data = [given.folder / one.name for one in problems]
+    finish(name, rows, data=data, settings=settings, raw=raw, store=not given.no_store)
 
 
 def arguments() -> argparse.Namespace:
@@ -77,15 +96,7 @@ def compared(problem: Problem, given: argparse.Namespace) -> dict[str, Any]:
                 found.setdefault(f"multitudes, {workers} worker(s)", []).append(one)
         if not given.no_annif:
             found.setdefault("Annif, 2 workers", []).append(annifs(problem, given))
-    table = {server: middle(rounds) for server, rounds in found.items()}
-    rows = [
-        [server, f"{one['per_second']:,.0f}", f"{one['p50_ms']:.1f}", f"{one['p99_ms']:.1f}",
-         str(one["errors"])]
-        for server, one in table.items()
-    ]  # fmt: skip
-    title = f"{problem.name}, one text, {given.connections} connections, {given.rounds} rounds"
-    show(title, ["", "requests/s", "p50 ms", "p99 ms", "errors"], rows)
-    return {"median": table, "rounds": found}
+    return {server: together(rounds, Rounds) for server, rounds in found.items()}
 
 
 def annifs(problem: Problem, given: argparse.Namespace) -> dict[str, Any]:
@@ -117,21 +128,6 @@ def soaked(problem: Problem, given: argparse.Namespace) -> dict[str, Any]:
             asking.join(every)
         found["memory"] = slope(samples)
         found["end"] = end_under_load(running, problem.bodies, given.connections)
-    memory, end = found["memory"], found["end"]
-    show(
-        f"{problem.name}, {given.soak} s at saturation, then SIGTERM",
-        ["", ""],
-        [
-            ["requests a second", f"{found['per_second']:,.0f}"],
-            ["p99 ms", f"{found['p99_ms']:.1f}"],
-            ["errors", str(found["errors"])],
-            ["MB at first, at last", f"{memory['first']:.0f}, {memory['last']:.0f}"],
-            ["MB an hour, second half", f"{memory['per_hour']:+.1f}"],
-            ["answered after SIGTERM", str(end["answered_after_the_signal"])],
-            ["lost", str(end["lost"])],
-            ["exit code", str(end["exit_code"])],
-        ],
-    )
     return found
 
 
@@ -163,25 +159,7 @@ def slowed(problem: Problem, given: argparse.Namespace) -> dict[str, Any]:
             with slow_clients(running.port, given.slow_clients):
                 rounds["beside slow ones"].append(load.run(url, given.seconds))
             time.sleep(1)
-    table = {how: middle(found) for how, found in rounds.items()}
-    alone, beside = (one["per_second"] for one in table.values())
-    show(
-        f"{problem.name}, {given.slow_clients} clients that send a byte a second",
-        ["", "requests/s", "p99 ms", "errors"],
-        [[how, f"{one['per_second']:,.0f}", f"{one['p99_ms']:.1f}", str(one["errors"])]
-         for how, one in table.items()],
-    )  # fmt: skip
-    print(f"slower by {100 * (1 - beside / alone):.1f} %")
-    return {"slow_clients": given.slow_clients, "slower": 1 - beside / alone, "median": table,
-            "rounds": rounds}  # fmt: skip
-
-
-def middle(rounds: list[dict[str, Any]]) -> dict[str, Any]:
-    """The median of each number over rounds; errors are added up."""
-    found: dict[str, Any] = {
-        name: statistics.median(one[name] for one in rounds) for name in rounds[0]
-    }
-    return found | {"errors": sum(one["errors"] for one in rounds)}
+    return {how: together(found, Rounds) for how, found in rounds.items()}
 
 
 if __name__ == "__main__":

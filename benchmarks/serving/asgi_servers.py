@@ -24,7 +24,7 @@ from typing import Any
 import orjson
 
 from benchmarks.machine import ROOT
-from benchmarks.report import at_least_one, finish, show
+from benchmarks.report import Rounds, at_least_one, finish, rows_of, show, together
 from benchmarks.serving.models import Problem
 from benchmarks.serving.processes import serving, wait_for
 from benchmarks.serving.wrk import Load
@@ -84,7 +84,9 @@ def main() -> None:
     show("one text, 64 connections", ["", "requests/s", "p99 ms", "errors"], rows)
     readers = reading(problem.bodies.read_bytes().splitlines()[0])
     show("a request to what it asks", ["", "µs"], [[k, f"{v:.2f}"] for k, v in readers.items()])
-    finish("serving-asgi", {"servers": found, "reading_us": readers}, store=not given.no_store)
+    sections = {name: together(runs, Rounds) for name, runs in rounds.items()}
+    rows = rows_of({**sections, "reading_us": readers})
+    finish("serving-asgi", rows, data=[given.data], store=not given.no_store)
 
 
 def measured(url: str, problem: Problem, seconds: int) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.timing import Timing
 from benchmarks.trees.trials import trial
 from multitudes.metrics import evaluate
 from multitudes.types import Predictions
@@ -117,19 +116,3 @@ def precisions(labels: Path, truth: Path) -> list[float]:
     scores = np.where(found >= 0, ranks, -np.inf).astype(np.float32)
     report = evaluate(Predictions(found, scores, Y.shape[1]), Y, ks=KS)
     return [100 * report[f"P@{k}"] for k in KS]
-
-
-def mean_precisions(answers: Sequence[dict[str, Any]], seeds: int) -> list[float]:
-    """Averages over the seeds, each counted once."""
-    return [float(value) for value in np.mean([answer["p"] for answer in answers[:seeds]], axis=0)]
-
-
-def timing_of(
-    answers: Sequence[dict[str, Any]], seconds: str = "seconds", cpu_seconds: str = "cpu_seconds"
-) -> Timing:
-    """The rounds of one contestant, for taking ratios."""
-    return Timing(
-        tuple(answer[seconds] for answer in answers),
-        tuple(answer[cpu_seconds] for answer in answers),
-        None,
-    )

@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.report import RESULTS, finish, show
+from benchmarks.report import RESULTS, Rounds, finish, rows_of, show_rows, together
+from benchmarks.report.rows import Rows, middle
 from benchmarks.trees.arena import precisions
 from benchmarks.trees.contestants.process import load
 from benchmarks.trees.data import sizes, write_matrices
@@ -33,6 +33,7 @@ from benchmarks.trees.trials import OURS, trial
 from multitudes.data.pieces import write_pieces
 
 MOST = 1.1  # what an exponent may be
+ALL = "all sizes"
 
 
 def measure(
@@ -54,26 +55,30 @@ def measure(
         answers = [trial(OURS, "train", order) for _ in range(rounds)]
         limited = {} if limit is None else under_limit(order, limit, rounds, answers[0])
         precision = precisions(folder / "labels.npy", folder / "Y_test.npz")
-    middle = medians(answers)
     return {
         **size,
         "nnz": size["nnz_features"] + size["nnz_labels"],
-        "seconds": middle["seconds"],
-        "cpu_seconds": middle["cpu_seconds"],
-        "peak_mb": middle["peak_mb"],
-        "fixed_mb": middle["start_mb"] - middle["data_mb"],
-        "model_mb": middle["model_bytes"] / 2**20,
-        "clusters": answers[0]["clusters"],
+        **costs(answers),
+        "clusters": str(answers[0]["clusters"]),
         "p1": precision[0],
-        **limited,
+        "limited": limited,
     }
 
 
-def medians(answers: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """The middle one of each measured number."""
-    keys = ("seconds", "cpu_seconds", "peak_mb", "own_peak_mb", "peak_with_prediction_mb",
-            "start_mb", "data_mb", "model_bytes")  # fmt: skip
-    return {key: statistics.median(answer[key] for answer in answers) for key in keys}
+def costs(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What a record has of some trainings."""
+    turns = [
+        {
+            "seconds": one["seconds"],
+            "cpu_seconds": one["cpu_seconds"],
+            "peak_mb": one["peak_mb"],
+            "own_peak_mb": one["own_peak_mb"],
+            "fixed_mb": one["start_mb"] - one["data_mb"],
+            "model_mb": one["model_bytes"] / 2**20,
+        }
+        for one in answers
+    ]
+    return together(turns, Rounds)
 
 
 def under_limit(
@@ -84,15 +89,8 @@ def under_limit(
     write_pieces(folder / "pieces", *load(str(folder), "X", "Y"))
     order = {**order, "memory_limit": limit, "model": str(folder / "limited")}
     answers = [trial(OURS, "train", order) for _ in range(rounds)]
-    middle = medians(answers)
-    return {
-        "memory_limit": limit,
-        "limited_seconds": middle["seconds"],
-        "limited_cpu_seconds": middle["cpu_seconds"],
-        "limited_own_peak_mb": middle["own_peak_mb"],
-        "limited_peak_mb": middle["peak_mb"],
-        "limited_same_model": all(answer["sha256"] == within["sha256"] for answer in answers),
-    }
+    same = all(answer["sha256"] == within["sha256"] for answer in answers)
+    return {"memory_limit": limit, **costs(answers), "same_model": same}
 
 
 def write_problem(n_labels: int, folder: Path, random_state: int) -> dict[str, int]:
@@ -109,48 +107,36 @@ def exponent(amounts: Sequence[float], nnz: Sequence[float]) -> float | None:
     return float(np.polyfit(np.log(nnz), np.log(amounts), 1)[0])
 
 
-def summary(measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The exponents, and what was measured at each size."""
-    nnz = [one["nnz"] for one in measured]
+def exponents(rows: Rows) -> dict[str, float | None]:
+    """How each measure grows with the values in X and Y, over all sizes."""
+    sizes = [name for name, row in rows.items() if "nnz" in row["measures"]]
+    limited = [name for name in sizes if f"{name}, limited" in rows]
+
+    def slope(names: Sequence[str], amount: Callable[[str], float]) -> float | None:
+        nnz = [value(rows, name, "nnz") for name in names]
+        return exponent([amount(name) for name in names], nnz)
+
     return {
-        "time_exponent": exponent([one["seconds"] for one in measured], nnz),
-        "cpu_exponent": exponent([one["cpu_seconds"] for one in measured], nnz),
-        "memory_exponent": exponent([one["peak_mb"] - one["fixed_mb"] for one in measured], nnz),
-        "most": MOST,
-        "limited_time_exponent": exponent(
-            [one["limited_seconds"] for one in measured if "limited_seconds" in one],
-            [one["nnz"] for one in measured if "limited_seconds" in one],
+        "time_exponent": slope(sizes, lambda name: value(rows, name, "seconds")),
+        "cpu_exponent": slope(sizes, lambda name: value(rows, name, "cpu_seconds")),
+        "memory_exponent": slope(
+            sizes, lambda name: value(rows, name, "peak_mb") - value(rows, name, "fixed_mb")
         ),
-        "largest_peak_gb": max(one["peak_mb"] for one in measured) / 1024,
-        "sizes": list(measured),
+        "limited_time_exponent": slope(
+            limited, lambda name: value(rows, f"{name}, limited", "seconds")
+        ),
     }
 
 
-def with_kept(measured: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def value(rows: Rows, name: str, measure: str) -> float:
+    return middle(rows[name]["measures"][measure])
+
+
+def with_kept(rows: Rows) -> Rows:
     """The sizes that were measured, and those of the record that were not."""
-    before = json.loads((RESULTS / "growth.json").read_text())["results"]["sizes"]
-    sizes = {one["labels"]: one for one in [*before, *measured]}
-    return [sizes[size] for size in sorted(sizes)]
-
-
-def show_sizes(measured: Sequence[dict[str, Any]], n_threads: int) -> None:
-    """Print a row for each size."""
-    rows = [
-        (f"{one['labels']:,}", f"{one['nnz']:,}", f"{one['seconds']:.2f}", f"{one['peak_mb']:,.0f}",
-         f"{one['fixed_mb']:,.0f}", f"{one['model_mb']:,.0f}", f"{one['p1']:.1f}")
-        for one in measured
-    ]  # fmt: skip
-    columns = ("labels", "nnz", "fit, s", "peak, MB", "of it before data", "model, MB", "P@1")
-    show(f"Training, {n_threads} threads", columns, rows)
-    rows = [
-        (f"{one['labels']:,}", one["memory_limit"], f"{one['limited_seconds']:.2f}",
-         f"{one['limited_seconds'] / one['seconds']:.2f}", f"{one['limited_own_peak_mb']:,.0f}",
-         f"{one['limited_peak_mb']:,.0f}", "yes" if one["limited_same_model"] else "NO")
-        for one in measured if "memory_limit" in one
-    ]  # fmt: skip
-    if rows:
-        columns = ("labels", "limit", "fit, s", "ratio", "own peak, MB", "with maps", "same model")
-        show("Under a limit of memory, from pieces", columns, rows)
+    before: Rows = json.loads((RESULTS / "growth.json").read_text())["rows"]
+    merged = {name: row for name, row in before.items() if name != ALL} | rows
+    return dict(sorted(merged.items(), key=lambda one: int(one[0].split()[0].replace(",", ""))))
 
 
 def main() -> None:
@@ -163,22 +149,25 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-store", action="store_true", help="only print")
     given = parser.parse_args()
-    measured = [
-        measure(int(size), rounds=given.rounds, n_jobs=given.threads, random_state=given.seed,
-                limit=given.memory)
-        for size in given.sizes.split(",")
-    ]  # fmt: skip
+    rows = rows_of(
+        {
+            f"{int(size):,} labels": measure(
+                int(size), rounds=given.rounds, n_jobs=given.threads, random_state=given.seed,
+                limit=given.memory,
+            )
+            for size in given.sizes.split(",")
+        }
+    )  # fmt: skip
     if given.keep:
-        measured = with_kept(measured)
-    results = summary(measured)
-    show_sizes(measured, given.threads)
-    exponents = {name: results[f"{name}_exponent"] for name in ("time", "cpu", "memory")}
-    show(
-        f"Exponents in nnz(X) + nnz(Y); at most {MOST}",
-        ("", "exponent"),
-        [(name, "-" if slope is None else f"{slope:.3f}") for name, slope in exponents.items()],
-    )
-    finish("growth", {"n_threads": given.threads, **results}, store=not given.no_store)
+        rows = with_kept(rows)
+    show_rows(
+        f"Training, {given.threads} threads", rows,
+        ["seconds", "cpu_seconds", "peak_mb", "own_peak_mb", "fixed_mb", "model_mb", "p1"],
+    )  # fmt: skip
+    rows |= (found := rows_of({ALL: exponents(rows)}))
+    show_rows(f"Exponents in nnz(X) + nnz(Y); at most {MOST}", found)
+    settings = {"n_threads": given.threads, "most": MOST}
+    finish("growth", rows, settings=settings, store=not given.no_store)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,12 @@
 The prediction part of `benchmarks.trees` by itself: XRLinear, the same under ``Disentangled`` at
 overlap 2, and libpecos (HASH_CHUNKED, its fastest layout), with the settings of
 `benchmarks.trees`, seed 0. Models are trained first, untimed, and kept in a folder, so that a
-second run only predicts. Every prediction has a fresh process; contestants take turns, ratios are
-medians over rounds.
+second run only predicts. Every prediction has a fresh process; contestants take turns, and ratios
+are taken round by round.
 
-- ``batch_speedup_pecos``, ``batch_cpu_speedup_pecos``: all test instances at once;
-- ``online_speedup_pecos``: median of single instances, from Python, one thread;
-- ``peak_rss_ratio_pecos``: peak memory of the whole process that loads and predicts;
-- ``overlap_overhead_cpu``, ``overlap_overhead_online``: extra time of overlap 2 in units of the
-  plain tree's.
+- ``batch_seconds``, ``batch_cpu_seconds``: all test instances at once;
+- ``online_p50_ms``: median of single instances, from Python, one thread;
+- ``peak_mb``: peak memory of the whole process that loads and predicts.
 """
 
 from __future__ import annotations
@@ -20,10 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers import version_of
-from benchmarks.report import finish, show
-from benchmarks.timing import cpu_ratio, ratio
-from benchmarks.trees.__main__ import median, predicted_summary
-from benchmarks.trees.arena import XR_LINEAR, Answers, Arena, timing_of
+from benchmarks.report import finish, rows_of, show_rows
+from benchmarks.trees.__main__ import of_prediction
+from benchmarks.trees.arena import XR_LINEAR, Answers, Arena
 from benchmarks.trees.data import export
 from benchmarks.trees.trials import OURS, trial
 
@@ -67,25 +64,6 @@ def predict(arena: Arena, n_online: int) -> Answers:
     return answers
 
 
-def compared(answers: Answers) -> dict[str, Any]:
-    """Ratios, and the medians they come from."""
-    batch = {w: timing_of(a, "batch_s", "batch_cpu_s") for w, a in answers.items()}
-    online = {w: timing_of(a, "online_p50_s", "online_p50_s") for w, a in answers.items()}
-    return {
-        "batch_speedup_pecos": ratio(batch[PECOS], batch[OURS]),
-        "batch_cpu_speedup_pecos": cpu_ratio(batch[PECOS], batch[OURS]),
-        "online_speedup_pecos": ratio(online[PECOS], online[OURS]),
-        "peak_rss_ratio_pecos": median(answers[OURS], "peak_mb")
-        / median(answers[PECOS], "peak_mb"),
-        "overlap_overhead_cpu": cpu_ratio(batch[OVERLAP], batch[OURS]) - 1,
-        "overlap_overhead_online": ratio(online[OVERLAP], online[OURS]) - 1,
-        "prediction": {
-            who: {**predicted_summary(found), "peak_mb": median(found, "peak_mb")}
-            for who, found in answers.items()
-        },
-    }
-
-
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.trees.prediction",
@@ -100,24 +78,20 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--train-only", action="store_true", help="prepare a run that predicts")
     parser.add_argument("--no-store", action="store_true", help="only print")
     given = parser.parse_args(arguments)
-    results: dict[str, Any] = {
-        "n_threads": given.threads,
-        "peers": {PECOS: version_of(PECOS)},
-        "sets": {},
-    }
+    results: dict[str, Any] = {}
     for source in given.data:
         folder = given.keep / source.name
         train(source, folder, given.threads)
         if given.train_only:
             continue
-        found = compared(predict(Arena(folder, given.threads, given.rounds, 1), given.online))
-        results["sets"][source.name] = found
-        numbers = [
-            (key, f"{value:.2f}") for key, value in found.items() if isinstance(value, float)
-        ]
-        show(source.name, ("", ""), numbers)
+        answers = predict(Arena(folder, given.threads, given.rounds, 1), given.online)
+        found = {who: of_prediction(own) for who, own in answers.items()}
+        results[source.name] = {"prediction": found}
+        show_rows(source.name, rows_of(found))
     if not given.train_only:
-        finish("trees-prediction", results, store=not given.no_store)
+        settings = {"n_threads": given.threads, "peers": {PECOS: version_of(PECOS)}}
+        rows = rows_of(results)
+        finish("trees-prediction", rows, settings=settings, store=not given.no_store)
 
 
 if __name__ == "__main__":

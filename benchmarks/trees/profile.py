@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import finish, show
+from benchmarks.report import finish, rows_of, show
 from benchmarks.trees.data import features
 from multitudes.data import ReadOptions, read_dataset
 from multitudes.linear import XRLinear, train_children
@@ -93,7 +93,7 @@ def main() -> None:
             "ns_per_visit": 1e9 * solved["seconds"] / solved["visits"],
             "solver_gb_per_s": rate / 1e9,
         }
-    finish("profile", results, store=not given.no_store)
+    finish("profile", rows_of(results), store=not given.no_store)
 
 
 if __name__ == "__main__":

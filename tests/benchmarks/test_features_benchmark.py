@@ -20,8 +20,9 @@ def test_the_last_line_is_the_record(
     monkeypatch.setattr(sys, "argv", arguments)
     features.main()
     record = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert record["benchmark"] == "features"
-    results = record["results"]["catalogue"]
-    assert results["texts"] == 600
-    assert {"words", "words and pairs", "characters", "single"} <= results.keys()
-    assert results["words"]["memory"]["peak_mb"] > 0
+    assert record["study"] == "features"
+    rows = record["rows"]
+    assert rows["catalogue"]["measures"]["texts"]["values"] == [600]
+    cases = ("words", "words and pairs", "characters", "single")
+    assert {f"catalogue, {case}, scikit-learn" for case in cases} <= rows.keys()
+    assert rows["catalogue, words, ours, 1 thread"]["measures"]["peak_mb"]["mean"] > 0

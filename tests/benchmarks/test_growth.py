@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from benchmarks.report.rows import middle
 from benchmarks.trees import growth
 from benchmarks.trees.long_tailed import long_tailed, tail
 
@@ -18,13 +19,22 @@ def test_the_last_line_is_the_record(
     arguments = ["growth", "--sizes", "300,600", "--threads", "1", "--no-store", "--memory", "3GB"]
     monkeypatch.setattr(sys, "argv", arguments)
     growth.main()
-    results = json.loads(capsys.readouterr().out.splitlines()[-1])["results"]
-    assert [size["labels"] for size in results["sizes"]] == [300, 600]
-    assert all(0 < size["fixed_mb"] < size["peak_mb"] for size in results["sizes"])
-    assert np.isfinite([results["time_exponent"], results["memory_exponent"]]).all()
-    assert results["sizes"][1]["p1"] > 30
-    assert all(size["limited_same_model"] for size in results["sizes"])
-    assert all(0 < size["limited_own_peak_mb"] < 3000 for size in results["sizes"])
+    rows = json.loads(capsys.readouterr().out.splitlines()[-1])["rows"]
+    found = {
+        name: {key: middle(one) for key, one in row["measures"].items()}
+        for name, row in rows.items()
+    }
+    sizes = ["300 labels", "600 labels"]
+    assert list(rows) == [
+        *(row for size in sizes for row in (size, f"{size}, limited")),
+        growth.ALL,
+    ]
+    assert all(0 < found[size]["fixed_mb"] < found[size]["peak_mb"] for size in sizes)
+    assert np.isfinite([*found[growth.ALL].values()]).all()
+    assert len(found[growth.ALL]) == 4
+    assert found["600 labels"]["p1"] > 30
+    assert all(rows[f"{size}, limited"]["settings"]["same_model"] for size in sizes)
+    assert all(0 < found[f"{size}, limited"]["own_peak_mb"] < 3000 for size in sizes)
 
 
 def test_a_known_exponent() -> None:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from benchmarks import io
+from benchmarks.report.storing import problems
 
 
 def test_the_last_line_is_the_record(
@@ -17,7 +18,12 @@ def test_the_last_line_is_the_record(
     monkeypatch.setattr(sys, "argv", arguments)
     io.main()
     record = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert record["benchmark"] == "io"
-    assert record["results"].keys() == {"sparse-text", "json-lines", "csv", "parquet", "peers"}
-    assert record["results"]["sparse-text"]["mb_per_second"].keys() == {"multitudes", "python"}
+    assert record["study"] == "io"
+    assert problems(record) == []
+    formats = {"sparse-text", "json-lines", "csv", "parquet"}
+    assert record["rows"].keys() == formats | {
+        f"{form}, {who}" for form in formats for who in ("multitudes", "python")
+    }
+    speed = record["rows"]["sparse-text, multitudes"]["measures"]["mb_per_second"]
+    assert speed["median"] > 0
     assert record["machine"]["versions"]["numpy"]

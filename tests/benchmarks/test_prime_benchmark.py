@@ -87,9 +87,9 @@ def test_each_contestant_can_be_made(name):
 def test_curves_are_those_of_a_contestant_that_was_validated():
     validated = [{"epoch": 1, "P@1": 0.1}, {"epoch": 2, "loss": 1.0}, {"epoch": 3, "P@1": 0.3}]
     runs = {
-        "text alone, seed 0": {"curve": validated},
-        "text alone, seed 1": {"curve": validated[:1]},
-        "prime, seed 0": {"curve": validated},
+        "text alone, seed 0": validated,
+        "text alone, seed 1": validated[:1],
+        "prime, seed 0": validated,
     }
     [(epochs, values)] = curves(runs, "text alone", "P@1")
     assert epochs == [1, 3]

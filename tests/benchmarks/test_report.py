@@ -8,36 +8,41 @@ import pytest
 
 from benchmarks.report.claims import ClaimError, Paper, summary
 from benchmarks.report.figures import draw_rows
+from benchmarks.report.layouts import layout_table
 from benchmarks.report.pages import Sources, remade, remake
 from benchmarks.report.records import Records
-from benchmarks.report.storing import data_folders
+from benchmarks.report.rows import Rounds, measured, rows_of, rows_of_runs
+from benchmarks.report.storing import data_folders, lacking, problems
 
 
-def measured(seeds, **measures):
-    return {
-        "settings": {},
-        "seeds": seeds,
-        "measures": {name.replace("_at_", "@"): {"values": v} for name, v in measures.items()},
-    }
+def row(seeds, **measures):
+    named = {name.replace("_at_", "@"): measured(values) for name, values in measures.items()}
+    return {"settings": {}, "seeds": seeds, "measures": named}
 
 
 @pytest.fixture
 def records(tmp_path):
-    """One record of three rows, and one of an older kind."""
+    """One record of three rows, and one of timings."""
     content = {
         "schema": 1,
         "study": "prime-order",
         "command": "python -m one",
         "data": {"small": "sha256:0"},
         "rows": {
-            "plain": measured([0, 1, 2], P_at_1=[70.0, 71.0, 72.0], seconds=[10, 11, 12]),
-            "better - by far": measured([0, 1, 2], P_at_1=[72.0, 73.0, 75.0], seconds=[20, 20, 20]),
-            "one seed": measured([1], P_at_1=[60.0]),
+            "plain": row([0, 1, 2], P_at_1=[70.0, 71.0, 72.0], seconds=[10, 11, 12]),
+            "better - by far": row([0, 1, 2], P_at_1=[72.0, 73.0, 75.0], seconds=[20, 20, 20]),
+            "one seed": row([1], P_at_1=[60.0]),
         },
         "machine": {"commits": ["0123456789"]},
     }
     (tmp_path / "one-small.json").write_text(json.dumps(content))
-    (tmp_path / "old.json").write_text('{"benchmark": "old", "results": {}}')
+    sections = {
+        "ours": {"seconds": Rounds([1.0, 2.0, 9.0]), "peak_mb": 2500.0, "version": "1.2"},
+        "theirs": {"seconds": Rounds([4.0, 4.0, 9.0])},
+        "of 2": {"labels": 40623},
+    }
+    timed = {**content, "data": {"made": "up"}, "rows": rows_of({"small": sections})}
+    (tmp_path / "timed.json").write_text(json.dumps(timed))
     return Records(tmp_path)
 
 
@@ -62,6 +67,94 @@ def test_a_difference_is_taken_by_seed(records):
     # 2, 2 and 3: mean 7/3, deviation 1/sqrt(3), so 4.303 / 3
     assert value("one-small: better - by far - plain | P@1", records) == "+2.33 ± 1.43"
     assert value("one-small: one seed - plain | P@1", records) == "-11.00"
+
+
+def test_a_ratio_is_taken_by_round(records):
+    assert value("timed: small, theirs / small, ours | seconds", records) == "2.00"  # 4, 2, 1
+    assert value("timed: small, ours | seconds", records) == "2.00"  # the median
+
+
+@pytest.mark.parametrize(
+    ("order", "shown"),
+    [
+        ("one-small: plain | P@1 | .1f", "71.0"),
+        ("one-small: plain | P@1 | .1f ±", "71.0 ± 2.5"),
+        ("one-small: plain | seeds | .0f", "3"),
+        ("timed: small, ours | peak_mb | .1f x1e-3", "2.5"),
+        ("timed: small, of 2 | labels | ,.0f", "40,623"),
+        ("timed: small, ours - small, theirs | seconds | +.1f", "-2.0"),
+    ],
+)
+def test_a_value_is_written_as_it_is_asked_for(order, shown, records):
+    assert value(order, records) == shown
+
+
+LAYOUTS = """
+[by-columns]
+records = ["timed"]
+columns = ["small"]
+rows."ours / theirs" = "**{$, ours | seconds | .1f}** / {$, theirs | seconds | .1f} s"
+rows.version = ["1.2"]
+[by-rows]
+records = ["one-small"]
+corner = "way"
+empty = "-"
+rows."a way" = ["plain", "good"]
+rows.another = ["one seed", "bad"]
+columns."P@1" = "{$ | P@1 | .1f}"
+columns.seconds = "{$ | seconds | .1f}"
+columns.verdict = "$2"
+"""
+
+
+def test_tables_are_laid_out_by_columns_or_by_rows(records, tmp_path):
+    (tmp_path / "page.toml").write_text(LAYOUTS)
+    assert layout_table("docs/page.md", "by-columns", records, tmp_path).splitlines()[2:] == [
+        "| ours / theirs | **2.0** / 4.0 s |",
+        "| version | 1.2 |",
+    ]
+    assert layout_table("docs/page.md", "by-rows", records, tmp_path).splitlines() == [
+        "| way | P@1 | seconds | verdict |",
+        "| --- | --- | --- | --- |",
+        "| a way | 71.0 | 11.0 | good |",
+        "| another | 60.0 | - | bad |",
+    ]
+    with pytest.raises(ValueError, match="nearest is 'by-rows'"):
+        layout_table("docs/page.md", "by-row", records, tmp_path)
+
+
+def test_rows_are_named_by_the_way_to_them():
+    rows = rows_of(
+        {"a": {"P@1": [1.0, 3.0], "kind": "x", "b": {"seconds": Rounds([3.0, 1.0, 2.0])}}}
+    )
+    assert list(rows) == ["a", "a, b"]
+    assert rows["a"]["settings"] == {"kind": "x"}
+    assert rows["a"]["seeds"] == [0, 1]
+    assert rows["a"]["measures"]["P@1"]["mean"] == 2
+    assert rows["a, b"]["measures"]["seconds"] == {
+        "values": [3.0, 1.0, 2.0], "median": 2.0, "interval": [1.0, 3.0]
+    }  # fmt: skip
+
+
+def test_runs_of_a_name_are_the_seeds_of_a_row():
+    runs = {"one, seed 3": {"f1": 1.0, "test": {"f1": 2.0}}, "one, seed 4": {"f1": 3.0}}
+    rows = rows_of_runs(runs)
+    assert rows["one"]["seeds"] == [3, 4]
+    assert rows["one"]["measures"]["f1"]["values"] == [1.0, 3.0]
+    assert rows["one, test"]["measures"]["f1"]["values"] == [2.0]
+
+
+def test_what_a_record_lacks_and_what_is_wrong_with_it_is_told(records):
+    record = json.loads(json.dumps(records["one-small"].content)) | {"settings": {}}
+    record |= {"question": "Which?"}
+    assert problems(record) == lacking(record) == []
+    record["rows"]["plain"]["measures"]["P@1"]["mean"] = 72.0
+    assert problems(record) == ["plain: P@1 is not what its values make"]
+    record["rows"]["plain"]["measures"]["P@1"]["values"] = [70.0, 71.0]
+    assert "plain: P@1 has not a value for each seed" in problems(record)
+    record["machine"] = {"commits": ["0123456789+"]}
+    record["data"] = {"small": None}
+    assert lacking(record) == ["no checksum of small", "commits are not clean: ['0123456789+']"]
 
 
 def test_a_table_has_rows_measures_and_where_they_are_from(records):
@@ -95,7 +188,8 @@ def test_a_table_has_rows_measures_and_where_they_are_from(records):
         ("value: one-small: plain - plane | P@1 -->x<!-- end", "'plane'; the nearest is 'plain'"),
         ("value: one-small: plain | P@2 -->x<!-- end", "'P@2'; the nearest is 'P@1'"),
         ("value: one-small: one seed - plain | seconds -->x<!-- end", "'seconds'"),
-        ("value: old: plain | P@1 -->x<!-- end", "older record"),
+        ("value: one-small: plain | P@1 | .1q -->x<!-- end", "'.1q'"),
+        ("table: nothing -->\n<!-- end of table", "there is no tables/page.toml"),
         ("value: one-small -->x<!-- end", "RECORD: ROW"),
         ("table: one-small | P@1, P@2 -->\n<!-- end of table", "'P@2'"),
         ("table: one-small | P@1 | plane -->\n<!-- end of table", "'plane'"),

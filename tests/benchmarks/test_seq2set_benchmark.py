@@ -9,6 +9,7 @@ import scipy.sparse as sp
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from benchmarks.report import rows_of_runs
 from benchmarks.seq2set import latency
 from benchmarks.seq2set.__main__ import one_run
 from benchmarks.seq2set.contestants import GROUPS, LAMBDAS, contestant, figure5_name
@@ -121,9 +122,10 @@ def test_figure_5(tmp_path):
 
     runs = {f"{figure5_name(8)}, seed {s}": run(f1) for s, f1 in enumerate((60.0, 62.0))}
     runs[f"{figure5_name(0)}, seed 0"] = run(50.0)
-    assert curve(runs) == ([0, 8], [50.0, 61.0])
+    rows = rows_of_runs(runs)
+    assert curve(rows) == ([0, 8], [50.0, 61.0])
     pytest.importorskip("matplotlib")
-    assert draw({"one": runs, "two": runs}, tmp_path).stat().st_size > 1000
+    assert draw({"one": rows, "two": rows}, tmp_path).stat().st_size > 1000
 
 
 def test_large_label_sets_in_small():
@@ -133,17 +135,21 @@ def test_large_label_sets_in_small():
     assert found["seconds_per_batch"] > 0
 
 
-def record(contestant, **settings):
+def record(contestant, seed=0, f1=50.0, **settings):
     settings = {"epochs": 3, "contestants": [contestant], **settings}
-    runs = {f"{contestant}, seed 0": {"validation": {"micro_f1": 50.0}}}
-    return {"data": "made up", "card": None, "settings": settings, "runs": runs}
+    rows = rows_of_runs({f"{contestant}, seed {seed}": {"validation": {"micro_f1": f1}}})
+    machine = {"commits": ["0123456789"]}
+    data = {"made up": "sha256:0"}
+    return {"data": data, "card": None, "settings": settings, "rows": rows, "machine": machine}
 
 
 def test_runs_made_side_by_side_are_joined():
-    whole = joined([record("bm"), record("otseq2set", name="another")])
-    assert list(whole["runs"]) == ["bm, seed 0", "otseq2set, seed 0"]
+    whole = joined([record("bm"), record("otseq2set", name="another"), record("bm", 1, 60.0)])
+    assert list(whole["rows"]) == ["bm, validation", "otseq2set, validation"]
+    assert whole["rows"]["bm, validation"]["seeds"] == [0, 1]
+    assert whole["rows"]["bm, validation"]["measures"]["micro_f1"]["mean"] == 55
     assert whole["settings"] == {"epochs": 3}
-    assert curve(whole["runs"]) == ([8], [50.0])  # a preset stands for its weight
+    assert curve(whole["rows"]) == ([8], [50.0])  # a preset stands for its weight
 
 
 @pytest.mark.parametrize(

@@ -39,12 +39,15 @@ def test_the_last_line_is_the_record(data_folder, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["sets", *given])
     sets.main()
     record = json.loads(capsys.readouterr().out.splitlines()[-1])
-    result = record["results"]["sets"]["small"]
-    assert result["test_split"] == "dev"
-    assert result["sizes"]["instances"] == 1530
-    assert result["sizes"]["test"] == 300
-    summary = record["results"]["summary"]["small/xrlinear"]
-    assert summary["micro_f1_sets"] > summary["micro_f1_fixed"]
+    rows = record["rows"]
+    assert rows["small"]["settings"]["test_split"] == "dev"
+    assert rows["small"]["measures"]["instances"]["mean"] == 1530
+    assert rows["small"]["measures"]["test"]["mean"] == 300
+    fixed, made = (
+        rows[f"small, XRLinear, tuned for micro, {rule}"]["measures"]["micro_f1"]["mean"]
+        for rule in ("fixed size", "threshold")
+    )
+    assert made > fixed
 
 
 def test_rules_are_tuned_on_the_validation_part_alone():
@@ -55,7 +58,8 @@ def test_rules_are_tuned_on_the_validation_part_alone():
     found = every_rule(validation, test, "micro")
     for one in found.values():
         assert one["size"] == 2
-        assert one["micro"] == [100 * x for x in set_scores(ranked, test.truth)]
+        found_f1 = [one[f"micro_{part}"] for part in ("precision", "recall", "f1")]
+        assert found_f1 == [100 * x for x in set_scores(ranked, test.truth)]
 
 
 def sets_of(dense):

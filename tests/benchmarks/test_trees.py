@@ -1,4 +1,4 @@
-"""benchmarks.trees runs on a small folder without peers, and takes its ratios the right way up."""
+"""benchmarks.trees runs on a small folder without peers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from benchmarks.report.rows import middle, rows_of
 from benchmarks.trees import __main__ as trees
-from benchmarks.trees.arena import mean_precisions, precisions
+from benchmarks.trees.arena import precisions
 from benchmarks.trees.contestants.process import measured
 from benchmarks.trees.long_tailed import long_tailed
 from multitudes.data import Dataset, WriteOptions
@@ -39,16 +40,19 @@ def test_the_last_line_is_the_record(
     monkeypatch.setattr(sys, "argv", ["trees", *given, "--no-jit", "--no-store"])
     trees.main()
     record = json.loads(capsys.readouterr().out.splitlines()[-1])
-    result = record["results"]["sets"]["small"]
-    assert result["sizes"]["labels"] == 300
-    assert result["weights"].keys() == {"float32", "float16", "int8"}
-    assert result["weights"]["int8"]["model_mb"] < result["weights"]["float32"]["model_mb"]
-    ours = result["xr_linear"]["ours"]
-    assert ours["p"][0] > 30  # a guess would be right in 1 of 100
-    assert ours["clusters"] == [1, 4]
+    found = {
+        name: {key: middle(one) for key, one in row["measures"].items()}
+        for name, row in record["rows"].items()
+    }
+    assert found["small"]["labels"] == 300
+    sizes = {kind: found[f"small, weights, {kind}"] for kind in ("float32", "float16", "int8")}
+    assert sizes["int8"]["model_mb"] < sizes["float32"]["model_mb"]
+    ours = found["small, xr_linear, ours"]
+    assert ours["P@1"] > 30  # a guess would be right in 1 of 100
+    assert record["rows"]["small, xr_linear, ours"]["settings"]["clusters"] == "[1, 4]"
     # 0 if training so few labels fits into what the warm-up has freed.
     assert 0 <= ours["training_mb"] < ours["peak_mb"]
-    assert result["prediction"]["ours"]["n_online"] == 5
+    assert found["small, prediction, ours"]["online_p50_ms"] > 0
 
 
 def test_an_unknown_peer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,49 +72,15 @@ def trained(seconds: float, peak: float, size: int, p: float) -> dict[str, Any]:
     }
 
 
-def predicted(batch: float, online: float) -> dict[str, Any]:
-    return {"batch_s": batch, "batch_cpu_s": batch, "online_p50_s": online}
-
-
-def test_speedups_are_theirs_over_ours_and_sizes_ours_over_theirs() -> None:
-    answers = {"ours": [trained(1, 30, 3, 61)], "pecos": [trained(5, 50, 6, 60)]}
-    times = {"ours": [predicted(1, 1)], "pecos": [predicted(2, 3)]}
-    assert trees.against_pecos(answers, times, seeds=1) == {
-        "train_speedup_pecos": 5,
-        "train_cpu_speedup_pecos": 5,
-        "batch_speedup_pecos": 2,
-        "batch_cpu_speedup_pecos": 2,
-        "online_speedup_pecos": 3,
-        "peak_rss_ratio_pecos": 0.6,
-        "training_rss_ratio_pecos": 0.5,
-        "model_size_ratio_pecos": 0.5,
-        "p1_diff": 1,
-        "p3_diff": 1,
-        "p5_diff": 1,
-    }
-
-
-def test_without_pecos_there_is_nothing_to_compare() -> None:
-    answers = {"ours": [trained(1, 30, 3, 61)]}
-    assert trees.against_pecos(answers, {}, seeds=1) == {}
-    assert trees.against_binary({}, seeds=1) == {}
-
-
-def test_every_binary_peer_is_compared_to_ours() -> None:
-    answers = {
-        "ours": [trained(1, 30, 3, 60)],
-        "omikuji": [trained(4, 30, 3, 60)],
-        "napkinxc": [trained(7, 30, 3, 59)],
-    }
-    found = trees.against_binary(answers, seeds=1)
-    assert found["train_speedup_omikuji"] == 4
-    assert found["train_speedup_napkinxc"] == 7
-    assert (found["p1_diff_omikuji"], found["p1_diff_napkinxc"]) == (0, 1)
-
-
-def test_each_seed_counts_once() -> None:
-    answers = [{"p": [60.0]}, {"p": [70.0]}, {"p": [60.0]}, {"p": [70.0]}, {"p": [60.0]}]
-    assert mean_precisions(answers, seeds=2) == [65]
+def test_costs_are_by_round_and_precision_by_seed() -> None:
+    answers = [trained(1, 30, 2**20, 60), trained(3, 50, 2**20, 70), trained(2, 40, 2**20, 0)]
+    (row,) = rows_of({"ours": trees.of_training(answers, seeds=2)}).values()
+    found = row["measures"]
+    assert found["seconds"] == {"values": [1, 3, 2], "median": 2, "interval": [1, 3]}
+    assert found["training_mb"]["values"] == [20, 40, 30]
+    assert found["model_mb"]["median"] == 1
+    assert (found["P@1"]["values"], found["P@1"]["mean"]) == ([60, 70], 65)
+    assert row["seeds"] == [0, 1]
 
 
 def test_precisions_are_percentages_and_missing_labels_are_misses(tmp_path: Path) -> None:
