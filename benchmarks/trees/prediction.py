@@ -23,11 +23,11 @@ from benchmarks.peers import version_of
 from benchmarks.report import finish, show
 from benchmarks.timing import cpu_ratio, ratio
 from benchmarks.trees.__main__ import median, predicted_summary
-from benchmarks.trees.arena import XR_LINEAR, Answers, Arena, timing_of
+from benchmarks.trees.arena import OVERLAP, XR_LINEAR, Answers, Arena, timing_of
 from benchmarks.trees.data import export
-from benchmarks.trees.trials import OURS, trial
+from benchmarks.trees.trials import OURS
 
-OVERLAP, PECOS = "overlap", "pecos"
+PECOS = "pecos"
 
 
 def train(source: Path, folder: Path, n_jobs: int) -> None:
@@ -36,35 +36,9 @@ def train(source: Path, folder: Path, n_jobs: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         export(source, folder, as_text=False)
     arena = Arena(folder, n_jobs, rounds=1, seeds=1)
-    for who in (OURS, PECOS):
+    for who in (OURS, OVERLAP, PECOS):
         if not arena.model_of(who).exists():
             arena.train_once(who, XR_LINEAR, 0)
-    if not arena.model_of(OVERLAP).exists():
-        order = {
-            "folder": str(folder),
-            "model": str(arena.model_of(OVERLAP)),
-            "branching": XR_LINEAR.branching,
-            "max_leaf_size": XR_LINEAR.max_leaf_size,
-            "random_state": 0,
-            "n_jobs": n_jobs,
-        }
-        trial(OURS, "train_overlap", order)
-
-
-def predict(arena: Arena, n_online: int) -> Answers:
-    """Let all predict in turns."""
-    answers: Answers = {who: [] for who in (OURS, OVERLAP, PECOS)}
-    for _ in range(arena.rounds):
-        for who, found in answers.items():
-            order = {
-                "folder": str(arena.folder),
-                "model": str(arena.model_of(who)),
-                "n_jobs": arena.n_jobs,
-                "n_online": n_online,
-                "repeats": 5,
-            }
-            found.append(trial(PECOS if who == PECOS else OURS, "predict", order))
-    return answers
 
 
 def compared(answers: Answers) -> dict[str, Any]:
@@ -110,7 +84,8 @@ def main(arguments: list[str] | None = None) -> None:
         train(source, folder, given.threads)
         if given.train_only:
             continue
-        found = compared(predict(Arena(folder, given.threads, given.rounds, 1), given.online))
+        arena = Arena(folder, given.threads, given.rounds, 1)
+        found = compared(arena.predict((OURS, OVERLAP, PECOS), n_online=given.online, repeats=5))
         results["sets"][source.name] = found
         numbers = [
             (key, f"{value:.2f}") for key, value in found.items() if isinstance(value, float)

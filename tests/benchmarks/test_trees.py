@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks.trees import __main__ as trees
+from benchmarks.trees import overlap
 from benchmarks.trees.arena import mean_precisions, precisions
 from benchmarks.trees.contestants.process import measured
 from benchmarks.trees.long_tailed import long_tailed
@@ -49,6 +50,35 @@ def test_the_last_line_is_the_record(
     # 0 if training so few labels fits into what the warm-up has freed.
     assert 0 <= ours["training_mb"] < ours["peak_mb"]
     assert result["prediction"]["ours"]["n_online"] == 5
+
+
+def test_what_two_leaves_cost_is_a_record(
+    data_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = ["--rounds", "2", "--threads", "1", "--online", "5"]
+    overlap.main(["--data", str(data_folder), *settings, "--no-store"])
+    record = json.loads(capsys.readouterr().out.splitlines()[-1])
+    result = record["results"]["sets"]["small"]
+    assert record["benchmark"] == "trees-overlap"
+    assert result["sizes"]["labels"] == 300
+    assert {"training_extra_cpu", "prediction_extra_cpu", "online_extra", "p5_diff"} < set(result)
+    assert [one["random_state"] for one in result["rounds"]["overlap"]] == [0, 1]
+    assert result["training"]["overlap"]["p"][0] > 30
+
+
+def test_what_is_extra_is_in_units_of_the_plain_tree() -> None:
+    times = {"ours": [trained(2, 30, 3, 60)], "overlap": [trained(5, 50, 6, 61)]}
+    predictions = {"ours": [predicted(1, 2)], "overlap": [predicted(1.5, 5)]}
+    assert overlap.extra(times, predictions) == {
+        "training_extra": 1.5,
+        "training_extra_cpu": 1.5,
+        "prediction_extra": 0.5,
+        "prediction_extra_cpu": 0.5,
+        "online_extra": 1.5,
+        "p1_diff": 1,
+        "p3_diff": 1,
+        "p5_diff": 1,
+    }
 
 
 def test_an_unknown_peer(monkeypatch: pytest.MonkeyPatch) -> None:
