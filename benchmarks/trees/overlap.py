@@ -102,9 +102,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     results: dict[str, Any] = {"n_threads": given.threads, "sets": {}}
     for source in given.data:
-        found = measure(
-            source, rounds=given.rounds, n_jobs=given.threads, n_online=given.online
-        )
+        found = measure(source, rounds=given.rounds, n_jobs=given.threads, n_online=given.online)
         results["sets"][source.name] = found
         numbers = [(key, f"{v:.2f}") for key, v in found.items() if isinstance(v, float)]
         show(source.name, ("", ""), numbers)

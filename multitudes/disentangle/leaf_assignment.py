@@ -21,8 +21,8 @@ from multitudes.kernels.clustering.assignment import count_reached, top_counts
 from multitudes.types import IntArray, Sparse
 from multitudes.validation import checked_count
 
-CLUSTER_TENTHS = 11
-"""Tenths of the average that a cluster may grow to where the library chooses the cap."""
+CLUSTER_SLACK = 1.2
+"""How much larger than the average a cluster may grow where the library chooses the cap."""
 
 
 def match_counts(Y: Any, matches: Any) -> sp.csr_array[Any]:
@@ -129,17 +129,17 @@ def assign(
 
 
 def default_cluster_cap(n_labels: int, n_leaves: int, overlap: int) -> int:
-    """Return a `max_cluster_size` of `CLUSTER_TENTHS` tenths of the average size at `overlap`.
+    """Return a `max_cluster_size` of `CLUSTER_SLACK` times the average size at `overlap`.
 
     Examples
     --------
     >>> default_cluster_cap(40_623, 512, 2)
-    175
+    239
     """
     n_labels = checked_count(n_labels, "n_labels")
     n_leaves = checked_count(n_leaves, "n_leaves")
     overlap = _checked_overlap(overlap, n_leaves)
-    return -(-CLUSTER_TENTHS * overlap * n_labels // (10 * n_leaves))
+    return math.ceil(CLUSTER_SLACK * overlap * n_labels / n_leaves)
 
 
 def checked_caps(max_cluster_size: int | npt.ArrayLike, n_labels: int, n_clusters: int) -> IntArray:

@@ -27,8 +27,6 @@ INITIAL = ("balanced", "random")
 # Chosen on parts of the training data that were held out.
 MATCH_TENTHS = 6  # of the model's beam
 MATCHER_EPOCHS = 3  # of the matcher that only finds the leaves, where the solver is rough anyway
-LEAF_TENTHS = 8  # of the model's `max_leaf_size`, as labels in several leaves fill them up
-FEW_LABELS = 64  # in a leaf: dividing it would save nothing
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,6 @@ class Recipe:
         if self.rounds == 0:
             return model.fit(X, Y), []
         matcher = self._matcher(model)
-        self._set_leaf_size(matcher)
         tree = matcher.fit_matcher(X, Y).tree_
         rounds: list[Round] = []
         for number in range(self.rounds):
@@ -83,8 +80,7 @@ class Recipe:
             model.set_params(tree=tree, solver=final).fit(X, Y)
         else:
             model = matcher.set_params(solver=final).fit_ranker(X, Y, tree)
-        changed = [name for name in ("tree", "solver", "max_leaf_size") if hasattr(part, name)]
-        return model.set_params(**{name: getattr(part, name) for name in changed}), rounds
+        return model.set_params(tree=part.tree, solver=part.solver), rounds
 
     def grown(
         self,
@@ -125,13 +121,6 @@ class Recipe:
                 solver = solver.replaced(max_epochs=min(MATCHER_EPOCHS, solver.max_epochs))
             matcher.set_params(solver=solver)
         return matcher
-
-    def _set_leaf_size(self, matcher: Any) -> None:
-        """Make the leaves of the first tree smaller, where this library says how full they get."""
-        size = getattr(matcher, "max_leaf_size", None)
-        if isinstance(size, int) and self.max_cluster_size == AUTO and self.overlap > 1:
-            fewer = max(tenths(LEAF_TENTHS, size), min(FEW_LABELS, size))
-            matcher.set_params(max_leaf_size=fewer)
 
     def _rough_solver(self, model: Any, *, times: int = 1) -> SolverConfig:
         """Return the model's solver with a larger tolerance, raised once or several times."""

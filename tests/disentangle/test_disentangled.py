@@ -206,7 +206,7 @@ def test_merges_differ(shop, fitted):
     assert (found["sum"] > found["mean"] + 1e-3).any()
 
 
-@pytest.mark.parametrize(("predict_width", "same_as"), [(None, 8), (10, 10), (3, 3)])
+@pytest.mark.parametrize(("predict_width", "same_as"), [(None, 7), (10, 10), (3, 3)])
 def test_the_beam_is_narrower_unless_told_otherwise(shop, fitted, predict_width, same_as):
     expected = fitted.models_[0].predict(shop[2], beam_width=same_as)
     found = fitted.set_params(predict_width=predict_width).predict(shop[2])

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from multitudes.disentangle import assign, default_cluster_cap, match_counts, tp_bound
 from multitudes.disentangle import capped as capped_module
-from multitudes.disentangle.leaf_assignment import ranked_counts
+from multitudes.disentangle.leaf_assignment import CLUSTER_SLACK, ranked_counts
 from multitudes.errors import ConfigError, DataError
 from multitudes.labels import LabelTree
 
@@ -261,8 +261,8 @@ def test_each_label_may_have_a_limit_of_its_own(cap):
 
 
 def test_the_default_cap_is_a_multiple_of_the_mean_size_rounded_up():
-    assert default_cluster_cap(1000, 10, 2) == 220
-    assert default_cluster_cap(7, 7, 1) == 2
+    assert default_cluster_cap(1000, 10, 2) == CLUSTER_SLACK * 200
+    assert default_cluster_cap(7, 7, 1) == np.ceil(CLUSTER_SLACK)
 
 
 @pytest.mark.parametrize(("n_labels", "n_leaves"), [(1, 1), (3, 8), (101, 4), (40_623, 512)])
