@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.trees.trials import trial
+from benchmarks.trees.trials import OURS, trial
 from multitudes.metrics import evaluate
 from multitudes.types import Predictions
 
 KS = (1, 3, 5)
+OVERLAP = "overlap"
 Answers = dict[str, list[dict[str, Any]]]
 
 
@@ -66,7 +67,8 @@ class Arena:
     ) -> dict[str, Any]:
         """One training, with the precision of the model it made.
 
-        `weights` is how our model keeps them; peers know float32 alone.
+        `weights` is how our model keeps them; peers know float32 alone. `OVERLAP` is our model with
+        labels in up to two leaves.
         """
         model, labels = self.model_of(who), self.folder / "labels.npy"
         shutil.rmtree(model, ignore_errors=True)
@@ -78,30 +80,35 @@ class Arena:
             "max_leaf_size": tree.max_leaf_size,
             "score": tree.score,
             "weights": weights,
+            "overlap": 2 if who == OVERLAP else 1,
             "random_state": random_state,
             "n_jobs": self.n_jobs,
         }
-        answer = trial(who, "train", order)
+        answer = trial(OURS if who == OVERLAP else who, "train", order)
         return {
             **answer,
             "random_state": random_state,
             "p": precisions(labels, self.folder / "Y_test.npz"),
         }
 
-    def predict(self, contestants: Sequence[str], *, n_online: int) -> Answers:
+    def predict(self, contestants: Sequence[str], *, n_online: int, repeats: int = 3) -> Answers:
         """Let all predict in turns with the models they trained last."""
         answers: Answers = {who: [] for who in contestants}
         for _ in range(self.rounds):
             for who in contestants:
-                order = {
-                    "folder": str(self.folder),
-                    "model": str(self.model_of(who)),
-                    "n_jobs": self.n_jobs,
-                    "n_online": n_online,
-                    "repeats": 3,
-                }
-                answers[who].append(trial(who, "predict", order))
+                answers[who].append(self.predict_once(who, n_online=n_online, repeats=repeats))
         return answers
+
+    def predict_once(self, who: str, *, n_online: int, repeats: int) -> dict[str, Any]:
+        """One prediction of all test instances, repeated, and of single ones."""
+        order = {
+            "folder": str(self.folder),
+            "model": str(self.model_of(who)),
+            "n_jobs": self.n_jobs,
+            "n_online": n_online,
+            "repeats": repeats,
+        }
+        return trial(OURS if who == OVERLAP else who, "predict", order)
 
     def model_of(self, who: str) -> Path:
         """Where a contestant saves its model."""

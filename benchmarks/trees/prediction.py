@@ -20,11 +20,11 @@ from typing import Any
 from benchmarks.peers import version_of
 from benchmarks.report import finish, rows_of, show_rows
 from benchmarks.trees.__main__ import of_prediction
-from benchmarks.trees.arena import XR_LINEAR, Answers, Arena
+from benchmarks.trees.arena import OVERLAP, XR_LINEAR, Arena
 from benchmarks.trees.data import export
-from benchmarks.trees.trials import OURS, trial
+from benchmarks.trees.trials import OURS
 
-OVERLAP, PECOS = "overlap", "pecos"
+PECOS = "pecos"
 
 
 def train(source: Path, folder: Path, n_jobs: int) -> None:
@@ -33,35 +33,9 @@ def train(source: Path, folder: Path, n_jobs: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         export(source, folder, as_text=False)
     arena = Arena(folder, n_jobs, rounds=1, seeds=1)
-    for who in (OURS, PECOS):
+    for who in (OURS, OVERLAP, PECOS):
         if not arena.model_of(who).exists():
             arena.train_once(who, XR_LINEAR, 0)
-    if not arena.model_of(OVERLAP).exists():
-        order = {
-            "folder": str(folder),
-            "model": str(arena.model_of(OVERLAP)),
-            "branching": XR_LINEAR.branching,
-            "max_leaf_size": XR_LINEAR.max_leaf_size,
-            "random_state": 0,
-            "n_jobs": n_jobs,
-        }
-        trial(OURS, "train_overlap", order)
-
-
-def predict(arena: Arena, n_online: int) -> Answers:
-    """Let all predict in turns."""
-    answers: Answers = {who: [] for who in (OURS, OVERLAP, PECOS)}
-    for _ in range(arena.rounds):
-        for who, found in answers.items():
-            order = {
-                "folder": str(arena.folder),
-                "model": str(arena.model_of(who)),
-                "n_jobs": arena.n_jobs,
-                "n_online": n_online,
-                "repeats": 5,
-            }
-            found.append(trial(PECOS if who == PECOS else OURS, "predict", order))
-    return answers
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -84,7 +58,8 @@ def main(arguments: list[str] | None = None) -> None:
         train(source, folder, given.threads)
         if given.train_only:
             continue
-        answers = predict(Arena(folder, given.threads, given.rounds, 1), given.online)
+        arena = Arena(folder, given.threads, given.rounds, 1)
+        answers = arena.predict((OURS, OVERLAP, PECOS), n_online=given.online, repeats=5)
         found = {who: of_prediction(own) for who, own in answers.items()}
         results[source.name] = {"prediction": found}
         show_rows(source.name, rows_of(found))

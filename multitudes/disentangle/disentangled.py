@@ -29,7 +29,7 @@ from multitudes.validation import checked_count, checked_features, checked_label
 
 # Of the model's beam, where labels overlap and are easier to reach: chosen on parts of the training
 # data that were held out.
-PREDICT_TENTHS = 8
+PREDICT_TENTHS = 7
 
 
 class Disentangled(Estimator):
@@ -59,7 +59,7 @@ class Disentangled(Estimator):
     merge : str
         How the scores of the copies reached become one: 'mean', 'max' or 'sum'.
     predict_width : int, optional
-        Clusters kept per level when predicting: by default eight tenths of the model's
+        Clusters kept per level when predicting: by default seven tenths of the model's
         `beam_width`, rounded up, where labels overlap. Leaves then hold more labels, and a label in
         several of them is easier to reach.
     match_width : int, optional
@@ -72,7 +72,8 @@ class Disentangled(Estimator):
     tolerance : float
         Of the solver, in units of the model's own `epsilon`, where a label has several rankers:
         their mean is more exact than each of them. Its square is that of the matcher that only
-        finds the leaves and is trained again. 1 is the paper's method.
+        finds the leaves and is trained again; above 1, that one makes three passes over its
+        instances at most. 1 is the paper's method.
     keep_examples : int
         Typical instances to note for each sense, with its words and its nearest labels, which
         `senses` shows; 0 notes nothing.

@@ -24,7 +24,9 @@ from multitudes.validation import checked_count, checked_number
 
 AUTO = "auto"
 INITIAL = ("balanced", "random")
-MATCH_TENTHS = 6  # of the model's beam: chosen on parts of the training data that were held out
+# Chosen on parts of the training data that were held out.
+MATCH_TENTHS = 6  # of the model's beam
+MATCHER_EPOCHS = 3  # of the matcher that only finds the leaves, where the solver is rough anyway
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,10 @@ class Recipe:
         """Return the model that finds the clusters; less exact if it is trained again anyway."""
         matcher = clone(model)
         if self.finetune_matcher:
-            matcher.set_params(solver=self._rough_solver(model, times=2))
+            solver = self._rough_solver(model, times=2)
+            if self.tolerance > 1:
+                solver = solver.replaced(max_epochs=min(MATCHER_EPOCHS, solver.max_epochs))
+            matcher.set_params(solver=solver)
         return matcher
 
     def _rough_solver(self, model: Any, *, times: int = 1) -> SolverConfig:

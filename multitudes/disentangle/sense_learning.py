@@ -12,6 +12,7 @@ from multitudes.disentangle.inputs import rows_of
 from multitudes.disentangle.senses import N_NEAREST, N_WORDS, SenseNotes
 from multitudes.kernels.clustering.assignment import top_counts
 from multitudes.kernels.clustering.senses import (
+    own_similarities,
     sense_silhouettes,
     sense_similarities,
     shared_labels,
@@ -87,13 +88,25 @@ def sense_uses(tree: LabelTree, X: Sparse, Y: Sparse, team: ThreadTeam) -> sp.cs
     similarity = np.empty(int(slot_start[-1]), np.float32)
     rows, buffers = _rows_and_values(X), ThreadBuffers()
 
-    def compare(leaves: range) -> None:
-        sense_similarities(
-            *rows, label_start, instances,
-            tree.offsets[-1][leaves.start : leaves.stop + 1], tree.slot_labels, slot_start,
-            buffers.get("total", partial(np.zeros, X.shape[1])), similarity,
+    own, n = np.empty(len(instances)), X.shape[0]
+
+    def multiply(labels: range) -> None:
+        own_similarities(
+            *rows, label_start[labels.start : labels.stop + 1], instances,
+            buffers.get("total", partial(np.zeros, X.shape[1])), own,
         )  # fmt: skip
 
+    def compare(leaves: range) -> None:
+        sense_similarities(
+            *rows, label_start, instances, own,
+            tree.offsets[-1][leaves.start : leaves.stop + 1], tree.slot_labels, slot_start,
+            buffers.get("total", partial(np.zeros, X.shape[1])),
+            buffers.get("times", partial(np.zeros, n, np.int32)),
+            buffers.get("members", partial(np.empty, n, np.int32)),
+            buffers.get("whole", partial(np.empty, n)), similarity,
+        )  # fmt: skip
+
+    team.map(multiply, _blocks(tree.n_labels, team))
     team.map(compare, _blocks(tree.n_leaves, team))
     slot_of_pair, best = _winners(tree, label_start, slot_start, similarity)
     shape = (tree.n_slots, Y.shape[0])

@@ -322,10 +322,15 @@ class OverlapSearch:
         # A few instances take what they need: to ask for more would read the system's limits.
         room_for = n if n <= LANES else max(n, self.block_size(beam_width))
         size = room_for * beam_width * self._stride()
-        memory.ask(4 * size, f"a beam_width of {beam_width:,} leaves", advice="lower beam_width")
+
+        def room_of_size() -> FloatArray:
+            what = f"a beam_width of {beam_width:,} leaves"
+            memory.ask(4 * size, what, advice="lower beam_width")
+            return np.empty(size, np.float32)
+
         with (
             self._buffers.lend("seen", lambda: np.zeros(self.n_labels, np.bool_)) as seen,
-            self._buffers.lend(size, lambda: np.empty(size, np.float32)) as buffer,
+            self._buffers.lend(size, room_of_size) as buffer,
         ):
             room = buffer[: n * beam_width * self._stride()].reshape(n, beam_width, -1)
             rank_overlapping(

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from benchmarks.report.rows import middle, rows_of
 from benchmarks.trees import __main__ as trees
+from benchmarks.trees import overlap
 from benchmarks.trees.arena import precisions
 from benchmarks.trees.contestants.process import measured
 from benchmarks.trees.long_tailed import long_tailed
@@ -53,6 +54,21 @@ def test_the_last_line_is_the_record(
     # 0 if training so few labels fits into what the warm-up has freed.
     assert 0 <= ours["training_mb"] < ours["peak_mb"]
     assert found["small, prediction, ours"]["online_p50_ms"] > 0
+
+
+def test_what_two_leaves_cost_is_a_record(
+    data_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = ["--rounds", "2", "--threads", "1", "--online", "5"]
+    overlap.main(["--data", str(data_folder), *settings, "--no-store"])
+    record = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert record["rows"]["small"]["measures"]["labels"]["values"] == [300]
+    for who in ("ours", "overlap"):
+        trained = record["rows"][f"small, training, {who}"]
+        assert trained["seeds"] == [0, 1]
+        assert middle(trained["measures"]["P@5"]) > 10
+        assert len(trained["measures"]["cpu_seconds"]["values"]) == 2
+        assert middle(record["rows"][f"small, prediction, {who}"]["measures"]["online_p50_ms"]) > 0
 
 
 def test_an_unknown_peer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,13 +31,14 @@ from multitudes.memory import parse_size
 from multitudes.store import load as load_model
 from multitudes.store import save
 
+SMALL_LEAVES = 10  # labels of a leaf in the small problem
 LARGE_MODELS = "8GB"
 """What predicting may take in memory where training has no limit: other work goes on beside it."""
 
 
-def estimator(order: Order) -> XRLinear:
-    """What the order asks for, unfitted."""
-    return XRLinear(
+def estimator(order: Order) -> Any:
+    """What the order asks for, unfitted: a tree, or one whose labels may have several leaves."""
+    tree = XRLinear(
         branching=order["branching"],
         max_leaf_size=order["max_leaf_size"],
         beam_width=BEAM_WIDTH,
@@ -46,6 +47,8 @@ def estimator(order: Order) -> XRLinear:
         random_state=order["random_state"],
         n_jobs=order["n_jobs"],
     )
+    overlap = order.get("overlap", 1)
+    return tree if overlap == 1 else Disentangled(tree, overlap=overlap)
 
 
 def train(order: Order) -> dict[str, Any]:
@@ -59,11 +62,14 @@ def train(order: Order) -> dict[str, Any]:
         pieces = open_pieces(f"{order['folder']}/pieces")
         X, Y = pieces.X, pieces.Y
     X_small, Y_small = small_problem(X, Y)
-    estimator(order).fit(X_small, Y_small)
+    # Labels in several leaves need several leaves.
+    several = {"max_leaf_size": SMALL_LEAVES} if order.get("overlap", 1) > 1 else {}
+    estimator({**order, **several}).fit(X_small, Y_small)
     with held_to(limit), memory.limited(limit):
         model, cost = measured(lambda: estimator(order).fit(X, Y))
         save(model, order["model"])
-        clusters = [model.tree_.n_clusters(level) for level in range(model.tree_.depth)]
+        tree = trees_of(model)[0].tree_
+        clusters = [tree.n_clusters(level) for level in range(tree.depth)]
         del model
         (X_test,) = load(order["folder"], "X_test")
         with memory.limited(limit or LARGE_MODELS):
@@ -101,12 +107,10 @@ def model_hash(folder: str) -> str:
     return digest.hexdigest()
 
 
-def train_overlap(order: Order) -> dict[str, Any]:
-    """Fit the same model with labels in two leaves, and save it."""
-    X, Y = load(order["folder"], "X", "Y")
-    model, cost = measured(lambda: Disentangled(estimator(order), overlap=2).fit(X, Y))
-    save(model, order["model"])
-    return cost
+def trees_of(model: Any) -> list[Any]:
+    """The trees of a model: itself, or those inside it."""
+    trees: list[Any] = getattr(model, "models_", [model])
+    return trees
 
 
 def predict(order: Order) -> dict[str, Any]:
@@ -114,7 +118,7 @@ def predict(order: Order) -> dict[str, Any]:
     model: Any = load_model(order["model"])
 
     def on_threads(n_jobs: int, X: Any) -> Any:
-        for own in getattr(model, "models_", [model]):
+        for own in trees_of(model):
             own.n_jobs = n_jobs
         return model.predict(X, top_k=TOP_K)
 
@@ -136,4 +140,4 @@ def compile_time(order: Order) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    serve(train=train, train_overlap=train_overlap, predict=predict, compile_time=compile_time)
+    serve(train=train, predict=predict, compile_time=compile_time)

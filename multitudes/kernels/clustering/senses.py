@@ -1,7 +1,7 @@
 """The senses of labels: which instances use a label in which leaf, and what is typical of them.
 
 Kernels go through the leaves and their slots, or through the labels and theirs. Sums of instances
-are made in a dense array and taken back again, so that memory stays at one value per feature.
+are made in a dense array and cleared again, so that memory stays at one value per feature.
 """
 
 from __future__ import annotations
@@ -10,36 +10,74 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.arrays import Doubles, Floats, Ints, Longs, UInts
+from multitudes.kernels.compiling import inlined, prefetch
 
+AHEAD = 4  # rows between asking for one and reading it
 NOTHING_LEFT = 1e-10  # of a squared length: what rounding leaves where nothing should be
 
 
+@inlined
+def _fetch_row(indptr: Longs, indices: Ints, values: Floats, rows: Ints, at: int) -> None:
+    """Start loading the row of X that will be read some rows later: they lie anywhere."""
+    if at + AHEAD < len(rows):
+        first = indptr[rows[at + AHEAD]]
+        prefetch(indices, first)
+        prefetch(values, first)
+
+
+@inlined
+def _add_row(
+    indptr: Longs, indices: Ints, values: Floats, i: int, factor: float, total: Doubles
+) -> None:
+    """Add a row of X, times a factor, to a total.
+
+    Places are unsigned, here and below, because numba would ask of others whether they count from
+    the end.
+    """
+    for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+        total[np.uint32(indices[k])] += factor * values[k]
+
+
+@inlined
+def _product(indptr: Longs, indices: Ints, values: Floats, i: int, total: Doubles) -> float:
+    """Return the dot product of a row of X and a total."""
+    product = 0.0
+    for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+        product += values[k] * total[np.uint32(indices[k])]
+    return product
+
+
+@inlined
+def _clear_row(indptr: Longs, indices: Ints, i: int, total: Doubles) -> float:
+    """Set a total to exactly 0 where a row was added; returns the squares that were there."""
+    square = 0.0
+    for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+        feature = np.uint32(indices[k])
+        square += total[feature] * total[feature]
+        total[feature] = 0
+    return square
+
+
 @njit(cache=True, nogil=True)
-def _add_rows(
+def own_similarities(
     indptr: Longs,  # IN  (n_instances + 1,): rows of X
-    indices: Ints,  # IN
-    values: Floats,  # IN
-    instances: Ints,  # IN  (n,): the rows to add
-    factor: float,  # IN  1 to add, -1 to take back
-    total: Doubles,  # IN/OUT (n_features,)
-) -> float:
-    """Add rows to a total; returns by how much its squared length grew."""
-    growth = 0.0
-    for i in instances:
-        for k in range(indptr[i], indptr[i + 1]):
-            old = total[indices[k]]
-            new = old + factor * values[k]
-            total[indices[k]] = new
-            growth += new * new - old * old
-    return growth
-
-
-@njit(cache=True, nogil=True)
-def _clear_rows(indptr: Longs, indices: Ints, instances: Ints, total: Doubles) -> None:
-    """Set a total to exactly 0 where rows were added to it."""
-    for i in instances:
-        for k in range(indptr[i], indptr[i + 1]):
-            total[indices[k]] = 0
+    indices: Ints,  # IN  (nnz,)
+    values: Floats,  # IN  (nnz,)
+    label_start: Longs,  # IN  (n_labels + 1,): the instances of each label
+    instances: Ints,  # IN  (n_pairs,)
+    total: Doubles,  # TMP (n_features,): all 0, before and after
+    own: Doubles,  # OUT (n_pairs,): written from label_start[0] on
+) -> None:
+    """Dot product of a label's instances with all of them, summed."""
+    for label in range(len(label_start) - 1):
+        first, last = label_start[label], label_start[label + 1]
+        for at in range(first, last):
+            _fetch_row(indptr, indices, values, instances, at)
+            _add_row(indptr, indices, values, instances[at], 1.0, total)
+        for at in range(first, last):
+            own[at] = _product(indptr, indices, values, instances[at], total)
+        for at in range(first, last):
+            _clear_row(indptr, indices, instances[at], total)
 
 
 @njit(cache=True, nogil=True)
@@ -49,37 +87,55 @@ def sense_similarities(
     values: Floats,  # IN  (nnz,)
     label_start: Longs,  # IN  (n_labels + 1,): the instances of each label
     instances: Ints,  # IN  (n_pairs,)
+    own: Doubles,  # IN  (n_pairs,): from `own_similarities`
     leaf_start: Longs,  # IN  (n_leaves + 1,): the slots of each leaf
     slot_labels: Ints,  # IN  (n_slots,)
     slot_start: Longs,  # IN  (n_slots + 1,): where the similarities of each slot go
     total: Doubles,  # TMP (n_features,): all 0, before and after
+    times: Ints,  # TMP (n_instances,): all 0, before and after
+    members: Ints,  # TMP (n_instances,)
+    whole: Doubles,  # TMP (n_instances,)
     similarity: Floats,  # OUT (slot_start[-1],): in the order of the label's instances
 ) -> None:
     """Dot product of a label's instances with the leaf's other labels, summed, of length 1.
 
-    A leaf without other labels resembles nothing: 0.
+    That sum is the whole leaf's without the label's own, so each instance of a leaf is multiplied
+    with the whole once, for all of its labels. A leaf without other labels resembles nothing: 0.
     """
     for leaf in range(len(leaf_start) - 1):
         labels = slot_labels[leaf_start[leaf] : leaf_start[leaf + 1]]
+        n = 0
+        for label in labels:
+            for at in range(label_start[label], label_start[label + 1]):
+                i = instances[at]
+                if times[i] == 0:
+                    members[n] = i
+                    n += 1
+                times[i] += 1
+        for m in range(n):
+            i = members[m]
+            _fetch_row(indptr, indices, values, members[:n], m)
+            _add_row(indptr, indices, values, i, float(times[i]), total)
         square = 0.0
-        for label in labels:
-            members = instances[label_start[label] : label_start[label + 1]]
-            square += _add_rows(indptr, indices, values, members, 1.0, total)
+        for m in range(n):
+            i = members[m]
+            _fetch_row(indptr, indices, values, members[:n], m)
+            whole[i] = _product(indptr, indices, values, i, total)
+            square += times[i] * whole[i]
         for place in range(len(labels)):
-            members = instances[label_start[labels[place]] : label_start[labels[place] + 1]]
-            others = square + _add_rows(indptr, indices, values, members, -1.0, total)
+            first, last = label_start[labels[place]], label_start[labels[place] + 1]
+            with_whole, with_own = 0.0, 0.0
+            for at in range(first, last):
+                with_whole += whole[instances[at]]
+                with_own += own[at]
+            others = square - 2 * with_whole + with_own
             scale = 1 / np.sqrt(others) if others > NOTHING_LEFT * square else 0.0
-            at = slot_start[leaf_start[leaf] + place]
-            for i in members:
-                product = 0.0
-                for k in range(indptr[i], indptr[i + 1]):
-                    product += values[k] * total[indices[k]]
-                similarity[at] = product * scale
-                at += 1
-            _add_rows(indptr, indices, values, members, 1.0, total)
-        for label in labels:
-            members = instances[label_start[label] : label_start[label + 1]]
-            _clear_rows(indptr, indices, members, total)
+            to = slot_start[leaf_start[leaf] + place]
+            for at in range(first, last):
+                similarity[to + at - first] = (whole[instances[at]] - own[at]) * scale
+        for m in range(n):
+            times[members[m]] = 0
+            _clear_row(indptr, indices, members[m], total)
 
 
 @njit(cache=True, nogil=True)
@@ -119,7 +175,8 @@ def telling_features(
         start[child + 1] += 1
     start = np.cumsum(start)
     place = start.copy()
-    feature_of, weight_of = np.empty(len(entry_child), np.int32), np.empty(len(entry_child))
+    feature_of = np.empty(len(entry_child), np.int32)
+    weight_of = np.empty(len(entry_child), np.float32)
     for row in range(len(row_feature)):
         for entry in range(row_entry[row], row_entry[row + 1]):
             child = entry_child[entry]
@@ -128,12 +185,18 @@ def telling_features(
     for child in range(n_children):
         features[child], carried[child] = -1, 0
         members = users[use_start[child] : use_start[child + 1]]
-        square = _add_rows(indptr, indices, values, members, 1.0, total)
-        scale = 1 / np.sqrt(square) if square > 0 else 0.0
+        for at in range(len(members)):
+            _fetch_row(indptr, indices, values, members, at)
+            _add_row(indptr, indices, values, members[at], 1.0, total)
         for k in range(start[child], start[child + 1]):
-            value = np.float32(weight_of[k] * total[feature_of[k]] * scale)
+            value = np.float32(weight_of[k] * total[np.uint32(feature_of[k])])
             _insert(value, feature_of[k], carried[child], features[child])
-        _clear_rows(indptr, indices, members, total)
+        square = 0.0
+        for i in members:
+            square += _clear_row(indptr, indices, i, total)
+        scale = 1 / np.sqrt(square) if square > 0 else 0.0
+        for kept in range(carried.shape[1]):
+            carried[child, kept] *= scale
 
 
 @njit(cache=True, nogil=True)
@@ -206,22 +269,19 @@ def sense_silhouettes(
             if n == 0:
                 continue
             for i in members:
-                for k in range(indptr[i], indptr[i + 1]):
-                    total[indices[k]] += values[k] * scale[i]
+                _add_row(indptr, indices, values, i, scale[i], total)
             at = 0
             for at_slot in mine:
                 for i in users[use_start[at_slot] : use_start[at_slot + 1]]:
-                    product = 0.0
-                    for k in range(indptr[i], indptr[i + 1]):
-                        product += values[k] * total[indices[k]]
-                    product *= scale[i]
+                    product = _product(indptr, indices, values, i, total) * scale[i]
                     if at_slot != slot:
                         other[at] = max(other[at], product / n)
                     elif n > 1:
                         itself = 1.0 if scale[i] > 0 else 0.0
                         own[at] = (product - itself) / (n - 1)
                     at += 1
-            _clear_rows(indptr, indices, members, total)
+            for i in members:
+                _clear_row(indptr, indices, i, total)
         at = 0
         for slot in mine:
             n = use_start[slot + 1] - use_start[slot]

@@ -163,6 +163,7 @@ def visit_leaves(
     copy: Copies, merge: int,  # IN: as in `rank_overlapping`
     leaf: Ints, leaf_score: Floats, leaf_count: Longs,  # IN (n, width), and (n,): the beams
     visits: int, visit_instance: Longs, visit_place: Longs,  # IN: which of them to visit, by leaf
+    wanted: Floats,  # IN (n, width): 1 where a leaf is visited whatever the bar
     hit_code: Words, hit_at: Words, total: Floats, scratch: Floats,  # TMP
     room: Floats,  # OUT (n, width, stride): score of every child of every visited leaf
     leaf_best: Floats,  # OUT (n, width): the best of them
@@ -181,6 +182,8 @@ def visit_leaves(
             continue
         i = visit_instance[visit]
         place = visit_place[visit]
+        if leaf_score[i, place] < bar[i] and wanted[i, place] == 0:
+            continue  # the bar has risen since the visit was listed
         g = first_leaf + leaf[i, place]
         n_blocks = blocks_of(index.cluster[g, CHILD_COUNT])
         if visit + 1 < visits:
@@ -225,6 +228,20 @@ def note_best(
             count = raise_bound(ids, bounds, count, label, room[child], copies, copy, merge)
             better &= better - np.int32(1)
     return count
+
+
+@inlined
+def fetch_scores(
+    index: SearchArrays, leaf: Ints, count: int, visited: Bools, leaf_best: Floats, room: Floats,
+    bar: float,
+) -> None:  # fmt: skip
+    """Start loading the scores that `find_candidates` will read."""
+    first_leaf = index.level_start[index.level_start.size - 2]
+    for place in range(count):
+        if visited[place] and leaf_best[place] >= bar:
+            own = room[place]
+            for block in range(blocks_of(index.cluster[first_leaf + leaf[place], CHILD_COUNT])):
+                prefetch(own, block * LANES)
 
 
 @inlined
@@ -344,13 +361,19 @@ def rank_overlapping(
         visit_leaves(
             x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
             copy, merge, leaf, leaf_score, count, visits,
-            visit_instance, visit_place,
+            visit_instance, visit_place, wanted,
             hit_code, hit_at, total, scratch, room, leaf_best, visited,
             best_id, best_score, best_count, bar,
         )  # fmt: skip
         from_place = to_place
     unfinished = np.empty(n, np.bool_)
     for i in range(n):
+        if i + 1 < n:
+            after = i + 1
+            fetch_scores(
+                index, leaf[after], count[after], visited[after], leaf_best[after], room[after],
+                bar[after],
+            )  # fmt: skip
         found = find_candidates(
             index, leaf[i], count[i], visited[i], leaf_best[i], room[i], bar[i], seen, candidates
         )
@@ -373,7 +396,7 @@ def rank_overlapping(
     visit_leaves(
         x_indptr, x_indices, x_data, first_instance, index, kind, power, slack,
         copy, merge, leaf, leaf_score, count, visits,
-        visit_instance, visit_place, hit_code, hit_at, total, scratch, room, leaf_best,
+        visit_instance, visit_place, wanted, hit_code, hit_at, total, scratch, room, leaf_best,
         visited, best_id, best_score, best_count, bar,
     )  # fmt: skip
     for i in range(n):

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from multitudes.kernels.clustering.senses import (
+    own_similarities,
     sense_silhouettes,
     sense_similarities,
     shared_labels,
@@ -45,8 +46,16 @@ def similarities(X, Y, leaves):
     slots = joined(leaves)
     start = np.concatenate([[0], np.cumsum(np.diff(label_start)[slots])])
     total, out = np.zeros(X.shape[1]), np.full(start[-1], np.nan, np.float32)
-    sense_similarities(*rows(X), label_start, instances, starts(leaves), slots, start, total, out)
+    own = np.full(len(instances), np.nan)
+    own_similarities(*rows(X), label_start, instances, total, own)
     assert not total.any()
+    times, members = np.zeros(len(X), np.int32), np.full(len(X), -1, np.int32)
+    sense_similarities(
+        *rows(X), label_start, instances, own, starts(leaves), slots, start,
+        total, times, members, np.full(len(X), np.nan), out,
+    )  # fmt: skip
+    assert not total.any()
+    assert not times.any()
     return np.split(out, start[1:-1])
 
 
