@@ -11,6 +11,7 @@ import numpy.typing as npt
 from multitudes.errors import DataError
 from multitudes.files.large import new_array
 from multitudes.kernels.clustering import kmeans
+from multitudes.kernels.gathering import take_rows
 from multitudes.kernels.sparse import copy_rows, measure_rows
 from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels.split_plan import FIRST, N_LEFT, SECOND, START, STOP
@@ -20,7 +21,7 @@ SAMPLE = 1 << 17
 """Stored values of the sample a large node's split starts from."""
 FEWEST_SAMPLED = 128
 """Rows of that sample at least, however long they are."""
-SETTLED = 0.01
+SETTLED = 0.03
 """A large node's split ends when at most this part of its rows changes sides."""
 CHUNKS = 16
 """Parts a large node's rows are scored in."""
@@ -65,6 +66,17 @@ class LabelRows(Protocol):
         """Add some rows to `out`, or take them off where `side` is 0."""
 
 
+class WholeRows(LabelRows, Protocol):
+    """Rows that lie in memory, and know their labels."""
+
+    @property
+    def labels(self) -> LabelArray:
+        """The label of each row (n_labels,)."""
+
+    def side_by_side(self, rows: LabelArray, team: ThreadTeam) -> tuple[WholeRows, LabelArray]:
+        """Return some rows where they can be read fast, and the numbers they have there."""
+
+
 class SparseRows:
     """CSR rows, without values of less than `min_weight` of their row's length.
 
@@ -76,6 +88,7 @@ class SparseRows:
     def __init__(self, matrix: Sparse, min_weight: float, team: ThreadTeam) -> None:
         matrix = matrix.tocsr()
         self.n_labels, self.n_features = (int(n) for n in matrix.shape)
+        self.labels: LabelArray = np.arange(self.n_labels, dtype=np.int32)
         indptr = matrix.indptr.astype(np.int64)
         indices = np.ascontiguousarray(matrix.indices, np.int32).view(np.uint32)
         values = np.ascontiguousarray(matrix.data, np.float32)
@@ -108,10 +121,27 @@ class SparseRows:
         """From rows that another `SparseRows` has thinned and scaled."""
         rows = cls.__new__(cls)
         rows.n_labels, rows.n_features = len(indptr) - 1, n_features
+        rows.labels = np.arange(rows.n_labels, dtype=np.int32)
         rows.indptr, rows.indices, rows.values = indptr, indices, values
         rows.sizes = np.diff(indptr)
         rows._arrays = (indptr, indices, values)
         return rows
+
+    def side_by_side(self, rows: LabelArray, team: ThreadTeam) -> tuple[SparseRows, LabelArray]:
+        """Copy some rows: read where they lie, among others, they take up to four times as long."""
+        indptr = np.concatenate([[0], np.cumsum(self.sizes[rows])])
+        indices = new_array(int(indptr[-1]), np.uint32)
+        values = new_array(int(indptr[-1]), np.float32)
+
+        def take(span: tuple[int, int]) -> None:
+            start, stop = span
+            places = indptr[start : stop + 1]
+            take_rows(*self._arrays, rows[start:stop], places, indices, values)
+
+        team.map(take, _spans(len(rows), CHUNKS if len(rows) > FEW else 1))
+        copy = self.of_arrays(indptr, indices, values, self.n_features)
+        numbers, copy.labels = copy.labels, self.labels[rows]
+        return copy, numbers
 
     def split_nodes(
         self,
@@ -139,6 +169,7 @@ class DenseRows:
     def __init__(self, matrix: npt.ArrayLike) -> None:
         self.matrix = np.ascontiguousarray(matrix, dtype=np.float32)
         self.n_labels, self.n_features = self.matrix.shape
+        self.labels: LabelArray = np.arange(self.n_labels, dtype=np.int32)
         self.sizes = np.full(self.n_labels, self.n_features, np.int64)
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix))
@@ -146,6 +177,10 @@ class DenseRows:
         lengths[lengths == 0] = 1
         if np.any(np.abs(lengths - 1) > 1e-3):  # a copy only where it is needed
             self.matrix = self.matrix / lengths[:, None]
+
+    def side_by_side(self, rows: LabelArray, team: ThreadTeam) -> tuple[DenseRows, LabelArray]:
+        """Leave rows where they are: each is long."""
+        return self, rows
 
     def split_nodes(
         self,

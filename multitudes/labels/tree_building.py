@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,15 +10,17 @@ import scipy.sparse as sp
 from multitudes.errors import ConfigError, DataError
 from multitudes.kernels import ahead
 from multitudes.kernels.threads import ThreadTeam
-from multitudes.labels.node_splitting import DenseRows, LabelRows, SparseRows, split_large
+from multitudes.labels.node_splitting import DenseRows, SparseRows, WholeRows, split_large
 from multitudes.labels.split_plan import START, STOP, SplitPlan, plan_splits, tree_arities
 from multitudes.labels.tree import LabelTree
 from multitudes.progress import track
 from multitudes.types import IntArray, LabelArray
 from multitudes.validation import checked_vectors
 
-LARGE = 1 << 18
+SUBTREE = 1 << 20
 """Stored values from which a node's own rows are shared out among the threads."""
+LARGE = 1 << 18
+"""Stored values from which a node is split by a few passes over its rows (`split_large`)."""
 
 
 def build_tree(
@@ -72,37 +74,72 @@ def build_tree(
         raise ConfigError(f"min_weight must be from 0 to less than 1, got {min_weight!r}")
     ahead.need(ahead.CLUSTERING)
     with ThreadTeam(n_jobs) as team:
-        rows = _label_rows(label_embeddings, min_weight, team)
-        arities = tree_arities(rows.n_labels, branching, max_leaf_size)
-        plan = plan_splits(rows.n_labels, arities, random_state=random_state)
-        order = np.arange(rows.n_labels, dtype=np.int32)
-        _split_all(rows, plan, order, max_iterations, team)
-    return LabelTree(level_offsets(arities, plan.leaf_offsets), order, rows.n_labels)
+        embeddings = _checked_embeddings(label_embeddings)
+        n_labels = embeddings.shape[0]
+        arities = tree_arities(n_labels, branching, max_leaf_size)
+        plan = plan_splits(n_labels, arities, random_state=random_state)
+        order = np.arange(n_labels, dtype=np.int32)
+        _split_all(_label_rows(embeddings, min_weight, team), plan, order, max_iterations, team)
+    return LabelTree(level_offsets(arities, plan.leaf_offsets), order, n_labels)
+
+
+class _Node(NamedTuple):
+    """A node of a plan, and its labels: some of the rows at hand, in order."""
+
+    number: int
+    rows: WholeRows
+    own: LabelArray
 
 
 def _split_all(
-    rows: LabelRows, plan: SplitPlan, order: LabelArray, max_iterations: int, team: ThreadTeam
+    rows: WholeRows, plan: SplitPlan, order: LabelArray, max_iterations: int, team: ThreadTeam
 ) -> None:
-    """Large nodes one by one on all threads, then the subtrees below them side by side."""
-    with track("clustering labels", total=len(plan.nodes), unit="clusters") as task:
-        pending, small = [0] * (len(plan.nodes) > 0), []
-        while pending:
-            node = pending.pop()
-            start, stop = plan.nodes[node, START], plan.nodes[node, STOP]
-            size = int(rows.sizes[order[start:stop]].sum())
-            if size <= LARGE:
-                small.append((size, node))
-                continue
-            split_large(rows, plan.nodes[node], order, max_iterations, team)
-            pending.extend(plan.children(node))
-            task.advance()
+    """Split all nodes: the first on all threads, then whole subtrees side by side."""
+    if len(plan.nodes) == 0:
+        return
+    first = [_Node(0, rows, order.copy())]
+    del rows  # they are copied with the first split, and let go of
 
-        def split_subtree(item: tuple[int, int]) -> None:
-            nodes = plan.subtree(item[1])
-            rows.split_nodes(nodes, max_iterations, order)
+    def split(todo: list[_Node], limit: int, team: ThreadTeam) -> list[_Node]:
+        """Split nodes of more than `limit` values and those below; returns the smaller ones."""
+        small = []
+        while todo:
+            node = todo.pop()
+            if int(node.rows.sizes[node.own].sum()) <= limit:
+                small.append(node)
+                continue
+            start = plan.nodes[node.number, START]
+            split_large(node.rows, at_zero(plan.nodes[node.number]), node.own, max_iterations, team)
+            keep(node)
+            for child in plan.children(node.number):
+                rows, own = node.rows, node.own[slice(*(plan.nodes[child, [START, STOP]] - start))]
+                if int(rows.sizes[own].sum()) > LARGE:
+                    rows, own = rows.side_by_side(own, team)
+                todo.append(_Node(child, rows, own))
+            task.advance()
+        return small
+
+    def split_subtree(node: _Node) -> None:
+        for small in split([node], LARGE, ThreadTeam(1)):
+            nodes = plan.subtree(small.number)
+            small.rows.split_nodes(at_zero(nodes), max_iterations, small.own)
+            keep(small)
             task.advance(len(nodes))
 
-        team.map(split_subtree, sorted(small, reverse=True))
+    def keep(node: _Node) -> None:
+        order[slice(*plan.nodes[node.number, [START, STOP]])] = node.rows.labels[node.own]
+
+    with track("clustering labels", total=len(plan.nodes), unit="clusters") as task:
+        subtrees = split(first, SUBTREE, team)
+        subtrees.sort(key=lambda node: -len(node.own))
+        team.map(split_subtree, subtrees)
+
+
+def at_zero(nodes: IntArray) -> IntArray:
+    """Return a node of a plan, or a subtree, as if its labels were the first."""
+    nodes = nodes.copy()
+    nodes[..., [START, STOP]] -= nodes.ravel()[START]
+    return nodes
 
 
 def level_offsets(arities: tuple[int, ...], leaf_offsets: IntArray) -> tuple[IntArray, ...]:
@@ -114,14 +151,19 @@ def level_offsets(arities: tuple[int, ...], leaf_offsets: IntArray) -> tuple[Int
     return (*offsets, leaf_offsets)
 
 
-def _label_rows(embeddings: Any, min_weight: float, team: ThreadTeam) -> LabelRows:
-    """Return the embeddings as kernels want them: checked, float32, unit rows or zero."""
+def _checked_embeddings(embeddings: Any) -> Any:
+    """Return the embeddings as float32, sparse or dense; no rows at all are a DataError."""
     embeddings = checked_vectors(embeddings, name="label_embeddings")
     if embeddings.shape[0] < 1:
         raise DataError(
             "label_embeddings must be a (n_labels, n_features) matrix with at least one row, "
             f"got {embeddings.shape}"
         )
+    return embeddings
+
+
+def _label_rows(embeddings: Any, min_weight: float, team: ThreadTeam) -> WholeRows:
+    """Return the embeddings as kernels want them: unit rows or zero."""
     is_sparse = sp.issparse(embeddings)
     return SparseRows(embeddings, min_weight, team) if is_sparse else DenseRows(embeddings)
 

@@ -14,6 +14,7 @@ from multitudes.linear.level_checks import check_arrays
 from multitudes.store import State
 from multitudes.types import FloatArray, IntArray
 
+Column = list[npt.NDArray[Any]]
 WEIGHT_TYPES = ("float32", "float16", "int8")
 BLOCK = 1 << 20  # numbers that are looked at together
 
@@ -38,7 +39,7 @@ class LevelWeights:
         Rows of each cluster's chunk.
     row_feature : int32 array (n_rows,)
         Feature of each row, ascending within a chunk.
-    row_entry : int64 array (n_rows + 1,)
+    row_entry : int32 array (n_rows + 1,), int64 for more than 2^31 - 1 entries
         Entries of each row.
     entry_child : uint16 or uint32 array (n_entries,)
         Child of each entry, counted within its cluster.
@@ -53,7 +54,7 @@ class LevelWeights:
 
     chunk_row: IntArray
     row_feature: npt.NDArray[np.int32]
-    row_entry: IntArray
+    row_entry: npt.NDArray[Any]
     entry_child: npt.NDArray[Any]
     entry_value: npt.NDArray[Any]
     bias: FloatArray
@@ -73,15 +74,22 @@ class LevelWeights:
     @classmethod
     def from_chunks(cls, chunks: Sequence[Chunk], seen: IntArray) -> Self:
         """Join the chunks of all clusters of a level; values keep their type."""
-        largest = max((len(chunk.bias) for chunk in chunks), default=0)
-        chunk_row = ends([len(chunk.row_feature) for chunk in chunks])
-        bias = np.concatenate([chunk.bias for chunk in chunks])
+        return cls.from_columns(columns_of(chunks), seen)
+
+    @classmethod
+    def from_columns(cls, columns: list[Column], seen: IntArray) -> Self:
+        """Join what `columns_of` returned; each list is emptied as soon as it is joined."""
+        row_features, row_entries, entry_children, entry_values, biases = columns
+        largest = max(map(len, biases), default=0)
+        value_type = entry_values[0].dtype
+        chunk_row = ends([len(own) for own in row_features])
+        bias = np.concatenate(biases)
         return cls(
             chunk_row,
-            joined([chunk.row_feature for chunk in chunks], np.int32),
-            joined_starts([chunk.row_entry for chunk in chunks]),
-            joined([chunk.entry_child for chunk in chunks], child_type(largest)),
-            joined([chunk.entry_value for chunk in chunks], chunks[0].entry_value.dtype),
+            joined(emptied(row_features), np.int32),
+            joined_starts(emptied(row_entries)),
+            joined(emptied(entry_children), child_type(largest)),
+            joined(emptied(entry_values), value_type),
             bias,
             np.ones(len(bias), np.float32),
             seen,
@@ -157,7 +165,7 @@ class LevelWeights:
         return cls(
             ends(arrays["chunk_rows"]),
             np.asarray(arrays["row_feature"]),
-            ends(arrays["row_entries"]),
+            ends(arrays["row_entries"], place_type(len(child))),
             joined([child], np.uint16 if child.dtype.itemsize <= 2 else np.uint32),
             np.asarray(arrays["entry_value"]),
             bias.astype(np.float32, copy=False),
@@ -204,9 +212,22 @@ def join_parts(parts: Sequence[Chunk]) -> Chunk:
     )
 
 
-def joined_starts(starts: Sequence[npt.NDArray[Any]]) -> IntArray:
+def columns_of(chunks: Sequence[Chunk]) -> list[Column]:
+    """Return the arrays of chunks field by field."""
+    return [list(column) for column in zip(*chunks, strict=True)]
+
+
+def emptied(column: Column) -> Column:
+    """Return what a list holds, and let it go from there."""
+    arrays, column[:] = column[:], []
+    return arrays
+
+
+def joined_starts(starts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Return where runs begin, of several lists of them end to end, and where the last ends."""
-    out = new_array(sum(len(own) - 1 for own in starts) + 1, np.int64)
+    out = new_array(
+        sum(len(own) - 1 for own in starts) + 1, place_type(sum(int(own[-1]) for own in starts))
+    )
     out[0], at = 0, 0
     for own in starts:
         np.add(own[1:], out[at], out=out[at + 1 : at + len(own)])
@@ -214,16 +235,21 @@ def joined_starts(starts: Sequence[npt.NDArray[Any]]) -> IntArray:
     return out
 
 
-def ends(counts: npt.ArrayLike) -> IntArray:
-    """Return where each of the counted runs begins, and where the last ends: int64 (n + 1,)."""
-    out = new_array(len(np.asarray(counts)) + 1, np.int64)
+def place_type(n: int) -> type[np.signedinteger[Any]]:
+    """Return the type of places up to n: there are about as many as weights."""
+    return np.int32 if n <= np.iinfo(np.int32).max else np.int64
+
+
+def ends(counts: npt.ArrayLike, dtype: type[np.signedinteger[Any]] = np.int64) -> npt.NDArray[Any]:
+    """Return where each of the counted runs begins, and where the last ends: (n + 1,)."""
+    out = new_array(len(np.asarray(counts)) + 1, dtype)
     out[0] = 0
     np.cumsum(counts, out=out[1:])
     return out
 
 
-def counts_between(starts: IntArray) -> npt.NDArray[Any]:
-    """Return the lengths of runs, in the smallest unsigned type, without another array of int64."""
+def counts_between(starts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the lengths of runs, in the smallest unsigned type, without another array as large."""
     blocks = [slice(at, at + BLOCK + 1) for at in range(0, len(starts) - 1, BLOCK)]
     largest = max((int(np.diff(starts[block]).max()) for block in blocks), default=0)
     out = new_array(len(starts) - 1, np.min_scalar_type(largest))

@@ -47,7 +47,8 @@ class SolverConfig(Config):
     )
     epsilon: float = setting(
         0.3,
-        "A ranker is done when its projected gradients span less; libpecos has 0.1.",
+        "A ranker is done when its projected gradients span less, or more in large clusters; "
+        "libpecos has 0.1.",
         above=0,
         at_most=LARGEST,
         search=between(0.01, 1.0, log=True),

@@ -21,6 +21,13 @@ from multitudes.types import FloatArray, LabelArray
 LARGEST_COPY = 1 << 24
 """Values of X up to which every cluster is copied: 128 MB for each thread."""
 
+MANY_INSTANCES, LOOSER = 1 << 10, 1 / 5
+"""Clusters of more instances are trained to a looser tolerance, by their ratio to this power.
+
+What ends training is the span of all projected gradients, the extreme ones: the more instances, the
+farther these lie apart, while the rankers are as good.
+"""
+
 
 def train_children(
     training: TrainingSet,
@@ -74,6 +81,7 @@ def train_children(
     alpha, order = aligned_floats(n * width), np.empty(n, np.int32)
     mask = np.empty((len(w), n), np.int32)
     own_first = first_child + task.from_child
+    tolerance = np.float32(tolerance_of(solver, n))
     positives(carried.indptr, carried.indices, rows, own_first, n_children, width, mask)
     for block in range(len(w)):
         first = task.from_child + block * width
@@ -82,13 +90,18 @@ def train_children(
         alpha.fill(0)
         solve(
             begin, finish, local, value, square, weight, mask[block], yes, no, *options,
-            bias, np.float32(solver.epsilon), solver.max_epochs,
+            bias, tolerance, solver.max_epochs,
             np.int32((1 << count) - 1), scrambled(random_state + first), n_local, w[block],
             alpha, order, *more,
         )  # fmt: skip
     if firmness is not None:
         w /= np.repeat(firmness, width)
     return w, features
+
+
+def tolerance_of(solver: SolverConfig, n_instances: int) -> float:
+    """Return what the projected gradients of a cluster of so many instances may span."""
+    return float(solver.epsilon * max(n_instances / MANY_INSTANCES, 1.0) ** LOOSER)
 
 
 def is_gathered(n_members: Any, training: TrainingSet, updating: bool) -> Any:

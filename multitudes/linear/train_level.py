@@ -15,7 +15,7 @@ from multitudes.files.large import Shelf
 from multitudes.kernels.lanes import LANES, WIDE
 from multitudes.kernels.threads import ThreadBuffers, ThreadTeam
 from multitudes.linear.level_labels import Pattern
-from multitudes.linear.level_weights import Chunk, LevelWeights, join_parts, packed
+from multitudes.linear.level_weights import Chunk, LevelWeights, columns_of, join_parts, packed
 from multitudes.linear.old_weights import OldWeights, with_untouched
 from multitudes.linear.tasks import SolverConfig, Task, TrainingSet, cut_tasks
 from multitudes.linear.train_children import (
@@ -147,10 +147,11 @@ def run_jobs(
     costs = np.concatenate([job.costs for job in prepared])
     longest_first = np.argsort(-costs, kind="stable").tolist()
     cluster, buffers = current_cluster(), ThreadBuffers()
-    shelves = [Shelf() for _ in jobs]
+    # A shelf for each array of a chunk: joined one by one, they are let go of one by one.
+    shelves = [[Shelf() for _ in Chunk._fields] for _ in jobs]
 
     def put(job: int, chunk: Chunk) -> Chunk:
-        return Chunk(*map(shelves[job].kept, chunk))
+        return Chunk(*(s.kept(own) for s, own in zip(shelves[job], chunk, strict=True)))
 
     def run(number: int) -> Chunk:
         own = buffers.get("training", lambda: buffers_for(prepared))
@@ -204,8 +205,8 @@ def train_levels(
     found = run_jobs(jobs, team, description=description)
 
     def join(number: int) -> LevelWeights:
-        chunks, found[number] = found[number], []  # let go of when they are joined
-        return LevelWeights.from_chunks(chunks, np.diff(jobs[number].members.indptr))
+        columns, found[number] = columns_of(found[number]), []  # let go of when they are joined
+        return LevelWeights.from_columns(columns, np.diff(jobs[number].members.indptr))
 
     return team.map(join, range(len(jobs)))
 

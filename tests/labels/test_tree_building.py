@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitudes.errors import ConfigError, DataError
+from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree, build_tree, node_splitting, tree_building
 from multitudes.labels.split_plan import plan_splits
 from tests.kernels.twins import clustering as reference
@@ -28,6 +29,7 @@ def similarity_to_leaf(rows, tree):
 def tiny_large_nodes(monkeypatch):
     """Treat nodes of more than a few values as large, so that small data takes that path."""
     monkeypatch.setattr(tree_building, "LARGE", 300)
+    monkeypatch.setattr(tree_building, "SUBTREE", 1000)
     monkeypatch.setattr(node_splitting, "SAMPLE", 200)
     monkeypatch.setattr(node_splitting, "FEWEST_SAMPLED", 16)
     monkeypatch.setattr(node_splitting, "FEW", 20)
@@ -67,11 +69,38 @@ def test_large_nodes_are_balanced_and_as_good(dense, tiny_large_nodes, monkeypat
     rows = embeddings(n=500)
     given_rows = rows.toarray() if dense else rows
     large = build_tree(given_rows, branching=2, max_leaf_size=10)
+    monkeypatch.setattr(tree_building, "SUBTREE", 1 << 30)
     monkeypatch.setattr(tree_building, "LARGE", 1 << 30)
     small = build_tree(given_rows, branching=2, max_leaf_size=10)
     assert large != small  # it did take the other path
     np.testing.assert_array_equal(large.offsets[-1], small.offsets[-1])
     assert similarity_to_leaf(rows, large) > 0.97 * similarity_to_leaf(rows, small)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_who_splits_a_node_changes_nothing(dense, tiny_large_nodes, monkeypatch):
+    rows = embeddings(n=500)
+    rows = rows.toarray() if dense else rows
+    trees = []
+    for subtree in (300, 1000, 1 << 30):
+        monkeypatch.setattr(tree_building, "SUBTREE", subtree)
+        trees.append(build_tree(rows, branching=2, max_leaf_size=10, n_jobs=2))
+    assert trees[0] == trees[1] == trees[2]
+
+
+def test_rows_side_by_side_are_the_same_rows():
+    matrix = embeddings()
+    with ThreadTeam(2) as team:
+        rows = node_splitting.SparseRows(matrix, 0.01, team)
+        few, numbers = rows.side_by_side(np.array([3, 8, 200, 299], np.int32), team)
+        fewer, _ = few.side_by_side(np.array([1, 3], np.int32), team)
+    assert numbers.tolist() == [0, 1, 2, 3]
+    assert few.labels.tolist() == [3, 8, 200, 299]
+    assert fewer.labels.tolist() == [8, 299]
+    for number, label in enumerate(fewer.labels):
+        own, old = (slice(*r.indptr[[i, i + 1]]) for r, i in ((fewer, number), (rows, label)))
+        np.testing.assert_array_equal(fewer.indices[own], rows.indices[old])
+        np.testing.assert_array_equal(fewer.values[own], rows.values[old])
 
 
 def test_leaves_are_tighter_than_chance():

@@ -8,8 +8,10 @@ import pytest
 from multitudes.linear.level_weights import (
     Chunk,
     LevelWeights,
+    columns_of,
     ends,
     join_parts,
+    place_type,
     smallest_unsigned,
 )
 from multitudes.store import build
@@ -58,6 +60,21 @@ def test_chunks_come_back_out_of_the_level(level, parts):
         found = level.chunk(cluster, OFFSETS[cluster], SIZES[cluster])
         for array, expected in zip(found, chunk_of(part), strict=True):
             np.testing.assert_array_equal(array, expected)
+
+
+def test_columns_are_joined_and_let_go_of(level, parts):
+    columns = columns_of([chunk_of(part) for part in parts])
+    again = LevelWeights.from_columns(columns, level.seen)
+    for name, array in vars(level).items():
+        np.testing.assert_array_equal(getattr(again, name), array)
+    assert columns[:4] == [[], [], [], []]
+
+
+def test_places_take_as_little_room_as_they_can(level):
+    assert place_type(2**31 - 1) is np.int32
+    assert place_type(2**31) is np.int64
+    assert level.row_entry.dtype == LevelWeights.from_state(level.to_state()).row_entry.dtype
+    assert level.row_entry.dtype == np.int32
 
 
 def test_a_level_of_empty_chunks():

@@ -11,7 +11,7 @@ from multitudes.linear import SolverConfig, tasks
 from multitudes.linear.level_labels import pattern_of
 from multitudes.linear.level_weights import ends
 from multitudes.linear.tasks import Task, TrainingSet, cut_tasks
-from multitudes.linear.train_children import scrambled
+from multitudes.linear.train_children import scrambled, tolerance_of
 from multitudes.linear.train_level import LevelJob, run_jobs, seed_of, train_levels
 
 from .problems import EXACT, assert_same_levels, dense, dense_flat, problem, train_flat
@@ -42,6 +42,12 @@ def trained(data, members, solver=EXACT, *, n_jobs=1, **options):
 def job_of(data, members, solver=EXACT, **options):
     X, Y = data
     return LevelJob(TrainingSet.of(X), pattern_of(Y), members, OFFSETS, solver=solver, **options)
+
+
+def test_large_clusters_have_a_looser_tolerance():
+    solver = SolverConfig(epsilon=0.3)
+    assert [tolerance_of(solver, n) for n in (0, 10, 1024)] == [0.3] * 3
+    assert tolerance_of(solver, 32 * 1024) == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize("loss", ["squared-hinge", "hinge", "logistic"])
