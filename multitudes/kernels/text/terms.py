@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.arrays import Bytes, Ints, Longs, Words
+from multitudes.kernels.compiling import inlined
 
 WORD_CHAR, SPACE_CHAR = 1, 2  # classes of code points, see `multitudes.features.text_buffer`
 LOOKUP, INSERT, HASH = 0, 1, 2  # what to do with a term: find it, add it if new, or only hash it
@@ -55,7 +56,7 @@ def fold(gram_hash: np.uint64, token_hash: np.uint64) -> np.uint64:
     return mix(gram_hash ^ token_hash) * FNV_PRIME
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def find_term(
     table: TermTable, key: np.uint64, text: Bytes, parts: Longs, first: int, last: int, insert: bool
 ) -> np.int64:
@@ -103,7 +104,7 @@ def find_term(
     return term
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _same_bytes(
     table: TermTable, term: int, text: Bytes, parts: Longs, first: int, last: int
 ) -> bool:
