@@ -2,7 +2,8 @@
 
 The problem is that of `benchmarks.trees.long_tailed`, as lines of text in shards: 10^6 instances of
 about 25 words and as many labels by default. Each machine is a Ray node of one core, played by
-processes of this computer, so more nodes than cores only show that it works. Measured: seconds of
+processes of this computer that are held to a core of it: workers, Ray's own processes and, on the
+first machine, the driver. So more nodes than cores only show that it works. Measured: seconds of
 the whole, from text to saved model, and of each stage; memory of the driver; bytes in the files of
 each stage; bytes of rows that machines pull out of the pieces. The models must be the same, byte
 for byte. What Ray needs to start is not counted, nor is the compiling of kernels: a small problem
@@ -141,9 +142,13 @@ def start_machines(n: int) -> tuple[str, Any]:
     from ray.cluster_utils import Cluster
 
     machine = {"num_cpus": 1, "object_store_memory": STORE_BYTES}
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[:1])  # the driver works on the head, as a machine's would
     cluster = Cluster(initialize_head=True, head_node_args={**machine, "include_dashboard": False})
-    for _ in range(n - 1):
+    for i in range(1, n):
+        os.sched_setaffinity(0, {cores[i % len(cores)]})  # whatever is started inherits it
         cluster.add_node(**machine)
+    os.sched_setaffinity(0, cores[:1])
     return cluster.address, cluster.shutdown
 
 

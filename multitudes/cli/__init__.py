@@ -30,9 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.environ[TRACEBACK_VARIABLE] = "1"
     stopping.install()
     try:
-        from multitudes.cli.app import app
+        from multitudes.cli.app import app_for
 
-        app(given, prog_name="multitudes")
+        app_for(given)(given, prog_name="multitudes")
     except KeyboardInterrupt:
         _stop()
     except SystemExit as end:

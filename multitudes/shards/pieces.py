@@ -17,12 +17,9 @@ import scipy.sparse as sp
 
 from multitudes.features.term_counts import Counts
 from multitudes.features.tfidf import TfidfConfig
-from multitudes.features.vocabulary import empty_table
 from multitudes.features.weighting import normalized, side_by_side, weighted
 from multitudes.kernels.gathering import take_rows
-from multitudes.kernels.text.terms import insert_terms
 from multitudes.linear.tasks import TrainingSet
-from multitudes.shards.merging import fitted_features, with_room
 from multitudes.shards.run import Arrays, Run, Stage
 from multitudes.types import FloatArray, IntArray, LabelArray
 
@@ -35,7 +32,7 @@ def make_piece(run: Run, config: TfidfConfig | None, shard: int) -> Arrays:
         X: Arrays = {name: read[name] for name in ("indptr", "indices", "data")}
     else:
         assert config is not None  # a shard of texts was counted with it
-        rows = _weighed(run, read, config)
+        rows = _weighed(run, shard, read, config)
         X = {"indptr": rows.indptr.astype(np.int64), "indices": rows.indices, "data": rows.data}
     return X | Y
 
@@ -54,27 +51,18 @@ def _numbered(read: Arrays, ids: npt.NDArray[np.int32]) -> Arrays:
     }
 
 
-def _weighed(run: Run, read: Arrays, config: TfidfConfig) -> sp.csr_array[Any]:
-    features = fitted_features(run, config)
-    blocks, start = [], 0
-    for kind, vocabulary in enumerate(features.vocabularies_):
-        stop = start + len(vocabulary)
-        pool, ends = np.array(read[f"pool_{kind}"]), np.array(read[f"ends_{kind}"])
-        table = empty_table(max(len(vocabulary), 1), len(vocabulary.pool))
-        known = np.empty(len(vocabulary), np.int32)
-        insert_terms(table, vocabulary.pool, vocabulary.ends, vocabulary.joined_words, known)
-        table = with_room(table, len(ends) - 1, len(pool))
-        columns = np.empty(len(ends) - 1, np.int32)
-        insert_terms(table, pool, ends, vocabulary.joined_words, columns)
-        columns[columns >= len(vocabulary)] = -1  # it was left out
+def _weighed(run: Run, shard: int, read: Arrays, config: TfidfConfig) -> sp.csr_array[Any]:
+    learned, columns = run.read("vocabulary", 0), run.read("columns", shard)
+    blocks = []
+    for kind in range(len(config.sources())):
         counts = Counts(*(np.array(read[f"{name}_{kind}"]) for name in ("indptr", "ids", "counts")))
+        idf = np.array(learned[f"idf_{kind}"])
         blocks.append(
             weighted(
-                [counts], len(vocabulary), sublinear_tf=config.sublinear_tf,
-                idf=features.idf_[start:stop], columns=columns,
+                [counts], len(idf), sublinear_tf=config.sublinear_tf, idf=idf,
+                columns=np.array(columns[f"columns_{kind}"]),
             )
         )  # fmt: skip
-        start = stop
     return normalized(side_by_side(blocks))
 
 

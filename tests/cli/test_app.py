@@ -56,6 +56,19 @@ def test_help_sentences_come_from_the_config_classes(cli, monkeypatch):
     assert sentence in " ".join(cli("train", "--help").out.split())
 
 
+def test_one_verb_is_put_together_without_the_others():
+    code = (
+        "import sys; from multitudes.cli.app import app_for; app_for(['version', '--json']); "
+        "print(sorted(name for name in sys.modules if name.startswith('multitudes.cli.train')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_verb_that_does_not_exist_is_told_the_nearest(cli):
+    assert "Did you mean 'train'?" in cli("trian").err
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["version"]])
 def test_nothing_heavy_is_imported_to_say_hello(arguments):
     code = (

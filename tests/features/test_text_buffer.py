@@ -1,3 +1,6 @@
+import re
+import sys
+
 import numpy as np
 import pytest
 
@@ -32,7 +35,7 @@ def test_texts_do_not_touch_each_other():
 
 
 def test_lone_surrogates_become_question_marks():
-    assert bytes(encoded("a\ud800b", lowercase=True, strip_accents=False)) == b"a?b\0"
+    assert bytes(encoded(["a\ud800b"], lowercase=True, strip_accents=False)) == b"a?b\0"
 
 
 def test_classes_are_those_of_the_regular_expressions():
@@ -43,6 +46,12 @@ def test_classes_are_those_of_the_regular_expressions():
     assert np.flatnonzero(classes == SPACE_CHAR).size == sum(
         chr(i).isspace() for i in range(1 << 16)
     )
+
+
+def test_no_letter_or_space_lies_beyond_the_planes_that_are_read():
+    beyond = "".join(map(chr, range(text_buffer.PLANES << 16, sys.maxunicode + 1)))
+    assert not re.search(r"[\w\s]", beyond)
+    assert len(character_classes()) == sys.maxunicode + 1
 
 
 def test_a_matrix_is_not_texts():

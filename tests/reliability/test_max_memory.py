@@ -54,6 +54,17 @@ def test_this_machine_says_something_sensible():
     assert 1 << 20 < memory.limit() < 1 << 50
 
 
+@pytest.mark.parametrize("said", [None, "MemTotal: 8 kB\n", "MemAvailable: much\n"])
+def test_where_linux_does_not_say_psutil_is_asked(monkeypatch, tmp_path, said):
+    place = tmp_path / "meminfo"
+    if said is not None:
+        place.write_text(said)
+    monkeypatch.setattr(memory, "_MACHINE", place)
+    assert 1 << 20 < memory._free_on_machine() < 1 << 50
+    place.write_text("MemTotal:  16 kB\nMemAvailable:   12 kB\n")
+    assert memory._free_on_machine() == 12 * 1024
+
+
 def test_a_machine_that_does_not_say_is_trusted(monkeypatch):
     for name in ("_free_on_machine", "_free_addresses"):
         monkeypatch.setattr(memory, name, lambda: None)

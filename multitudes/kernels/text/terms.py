@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.arrays import Bytes, Ints, Longs, Words
+from multitudes.kernels.compiling import inlined, prefetch
 
 WORD_CHAR, SPACE_CHAR = 1, 2  # classes of code points, see `multitudes.features.text_buffer`
 LOOKUP, INSERT, HASH = 0, 1, 2  # what to do with a term: find it, add it if new, or only hash it
@@ -24,6 +25,7 @@ MIX_2 = np.uint64(0x94D049BB133111EB)
 UPPER = np.uint64(0xFFFFFFFF00000000)
 LOWER = np.uint64(0x00000000FFFFFFFF)
 NO_ROOM = -2
+AHEAD = 16  # terms whose slots are fetched before they are looked at
 
 
 class TermTable(NamedTuple):
@@ -55,7 +57,7 @@ def fold(gram_hash: np.uint64, token_hash: np.uint64) -> np.uint64:
     return mix(gram_hash ^ token_hash) * FNV_PRIME
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def find_term(
     table: TermTable, key: np.uint64, text: Bytes, parts: Longs, first: int, last: int, insert: bool
 ) -> np.int64:
@@ -103,7 +105,7 @@ def find_term(
     return term
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _same_bytes(
     table: TermTable, term: int, text: Bytes, parts: Longs, first: int, last: int
 ) -> bool:
@@ -312,16 +314,30 @@ def insert_terms(
     new_ids       OUT    int32 (n_terms,)
     """
     span = np.empty((1, 2), np.int64)
-    for i in range(ends.shape[0] - 1):
-        gram, key = FNV_START, FNV_START
-        for j in range(ends[i], ends[i + 1]):
-            if joined_words and pool[j] == 32:
-                gram, key = fold(gram, key), FNV_START
-            else:
-                key = (key ^ np.uint64(pool[j])) * FNV_PRIME
-        gram = fold(gram, key)
-        span[0, 0], span[0, 1] = ends[i], ends[i + 1]
-        new_ids[i] = find_term(table, gram, pool, span, 0, 1, True)
+    n_terms, mask = ends.shape[0] - 1, table.slots.shape[0] - 1
+    keys = np.empty(AHEAD, np.uint64)  # of the terms to come, whose slots are fetched meanwhile
+    for i in range(-AHEAD, n_terms):
+        key = keys[i % AHEAD]
+        coming = i + AHEAD
+        if coming < n_terms:
+            later = _key_of(pool, ends[coming], ends[coming + 1], joined_words)
+            keys[coming % AHEAD] = later
+            prefetch(table.slots, np.int64(later & np.uint64(mask)))
+        if i >= 0:
+            span[0, 0], span[0, 1] = ends[i], ends[i + 1]
+            new_ids[i] = find_term(table, key, pool, span, 0, 1, True)
+
+
+@inlined
+def _key_of(pool: Bytes, start: int, stop: int, joined_words: bool) -> np.uint64:
+    """Return the hash of a whole term, as counting finds it token by token."""
+    gram, key = FNV_START, FNV_START
+    for j in range(start, stop):
+        if joined_words and pool[j] == 32:
+            gram, key = fold(gram, key), FNV_START
+        else:
+            key = (key ^ np.uint64(pool[j])) * FNV_PRIME
+    return fold(gram, key)
 
 
 @njit(cache=True, nogil=True)
