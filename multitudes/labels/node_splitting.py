@@ -21,7 +21,7 @@ SAMPLE = 1 << 17
 """Stored values of the sample a large node's split starts from."""
 FEWEST_SAMPLED = 128
 """Rows of that sample at least, however long they are."""
-SETTLED = 0.03
+SETTLED = 0.01
 """A large node's split ends when at most this part of its rows changes sides."""
 CHUNKS = 16
 """Parts a large node's rows are scored in."""

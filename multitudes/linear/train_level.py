@@ -27,6 +27,9 @@ from multitudes.linear.train_children import (
 from multitudes.progress import track
 from multitudes.types import FloatArray, IntArray
 
+LARGE_LEVEL = 1 << 23
+"""Cost of the tasks of a level from which its weights may take as much as a shelf's first pages."""
+
 
 @dataclass(frozen=True, eq=False)
 class LevelJob:
@@ -147,8 +150,7 @@ def run_jobs(
     costs = np.concatenate([job.costs for job in prepared])
     longest_first = np.argsort(-costs, kind="stable").tolist()
     cluster, buffers = current_cluster(), ThreadBuffers()
-    # A shelf for each array of a chunk: joined one by one, they are let go of one by one.
-    shelves = [[Shelf() for _ in Chunk._fields] for _ in jobs]
+    shelves = [shelves_for(job) for job in prepared]
 
     def put(job: int, chunk: Chunk) -> Chunk:
         return Chunk(*(s.kept(own) for s, own in zip(shelves[job], chunk, strict=True)))
@@ -178,6 +180,16 @@ def run_jobs(
         job.joined(own, partial(put, j))
         for j, (job, own) in enumerate(zip(prepared, of_job, strict=True))
     ]
+
+
+def shelves_for(job: PreparedJob) -> list[Shelf]:
+    """Return where each array of a level's chunks is put down.
+
+    Large ones apart: joined one by one, they are let go of one by one.
+    """
+    if sum(job.costs) < LARGE_LEVEL:
+        return [Shelf()] * len(Chunk._fields)
+    return [Shelf() for _ in Chunk._fields]
 
 
 def run_tasks(prepared: Sequence[PreparedJob], todo: Sequence[tuple[int, int]]) -> list[Chunk]:
