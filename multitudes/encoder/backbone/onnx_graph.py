@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from multitudes.encoder.backbone.architectures import Architecture, architecture_of
+from multitudes.encoder.backbone.eight_bits import LEVELS, as_array, evening_factors, quantized
 from multitudes.errors import ConfigError, require
 
 OPSET, IR_VERSION = 17, 9
 CONTRIB = "com.microsoft"  # operators of onnxruntime beside the standard ones
 GELU_LEAST = 0.17  # below zero
-LEVELS = 127  # of an 8-bit number, to either side of zero
 IDS, MASK, POSITIONS, BIAS, STATES = "ids", "mask", "positions", "bias", "states"
 
 
@@ -49,14 +49,6 @@ def encoder_graph(model: Any) -> Any:
             f"{type(model).__name__}: use 'bf16' or 'float32'"
         )
     return _Builder(model, parts).model_proto()
-
-
-def quantized(weight: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """A matrix (n_in, n_out) as 8-bit numbers and the scale (n_out,) of each column."""
-    scale = np.abs(weight).max(axis=0) / LEVELS
-    scale = np.where(scale > 0, scale, 1).astype(np.float32)
-    rounded = np.rint(weight / scale).clip(-LEVELS, LEVELS)
-    return rounded.astype(np.int8), scale
 
 
 class _Builder:
@@ -100,7 +92,7 @@ class _Builder:
     def constant(self, array: npt.NDArray[Any]) -> str:
         """Add an array."""
         name = f"weights.{len(self.weights)}"
-        self.weights.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.weights.append(self.onnx.numpy_helper.fromas_array(np.ascontiguousarray(array), name))
         return name
 
     def _embedded(self) -> str:
@@ -111,29 +103,29 @@ class _Builder:
             places = places + _weight(model, parts.kinds)[0]
         here = self.node("Gather", [self.constant(places), POSITIONS])
         norm = model.get_submodule(parts.embedding_norm)
-        gain, offset = (self.constant(_array(part)) for part in (norm.weight, norm.bias))
+        gain, offset = (self.constant(as_array(part)) for part in (norm.weight, norm.bias))
         summed = self.node("Add", [words, here])
         return self.node("LayerNormalization", [summed, gain, offset], axis=-1, epsilon=norm.eps)
 
     def _layers(self, states: str) -> str:
         parts = self.parts
-        sizes = _sizes(self.model.get_submodule(parts.embedding_norm))
+        before = self.model.get_submodule(parts.embedding_norm)
         for layer in self.model.get_submodule(parts.layers):
             linear = [layer.get_submodule(name) for name in parts.qkv]
-            weight = np.concatenate([_array(one.weight) for one in linear])
-            bias = np.concatenate([_array(one.bias) for one in linear])
-            mixed = self._attention(self.product(self.evened(states, weight, sizes)), bias)
+            weight = np.concatenate([as_array(one.weight) for one in linear])
+            bias = np.concatenate([as_array(one.bias) for one in linear])
+            mixed = self._attention(self.product(self.evened(states, weight, before)), bias)
             out = layer.get_submodule(parts.out)
-            change = self.product((mixed, _array(out.weight)))
+            change = self.product((mixed, as_array(out.weight)))
             norm = layer.get_submodule(parts.norm)
-            states = self._joined(change, _array(out.bias), states, norm)
+            states = self._joined(change, as_array(out.bias), states, norm)
             up, down = layer.get_submodule(parts.up), layer.get_submodule(parts.down)
-            wide = self.product(self.evened(states, _array(up.weight), _sizes(norm)))
-            wide = self.node("BiasGelu", [wide, self.constant(_array(up.bias))], domain=CONTRIB)
+            wide = self.product(self.evened(states, as_array(up.weight), norm))
+            wide = self.node("BiasGelu", [wide, self.constant(as_array(up.bias))], domain=CONTRIB)
             norm = layer.get_submodule(parts.last_norm)
-            change, missing = self.product_of_positive(wide, _array(down.weight))
-            states = self._joined(change, _array(down.bias) + missing, states, norm)
-            sizes = _sizes(norm)
+            change, missing = self.product_of_positive(wide, as_array(down.weight))
+            states = self._joined(change, as_array(down.bias) + missing, states, norm)
+            before = norm
         return states
 
     def _attention(self, qkv: str, bias: npt.NDArray[Any]) -> str:
@@ -146,21 +138,16 @@ class _Builder:
 
     def _joined(self, change: str, bias: npt.NDArray[Any], states: str, norm: Any) -> str:
         """``norm(states + change + bias)``, (n, length, d)."""
-        rest = [self.constant(part) for part in (_array(norm.weight), _array(norm.bias), bias)]
+        rest = [self.constant(part) for part in (as_array(norm.weight), as_array(norm.bias), bias)]
         given = [change, states, *rest]
         return self.node("SkipLayerNormalization", given, domain=CONTRIB, epsilon=norm.eps)
 
     def evened(
-        self, states: str, weight: npt.NDArray[Any], sizes: npt.NDArray[Any]
+        self, states: str, weight: npt.NDArray[Any], norm: Any
     ) -> tuple[str, npt.NDArray[Any]]:
-        """States and a weight (n_out, d) whose product is the same, with no channel far out.
-
-        A norm makes a few channels ten times as large as the others, which would then be rounded
-        to a few steps. Half of the difference (in logarithms) is moved to the weight.
-        """
-        share = np.sqrt(sizes / np.maximum(np.abs(weight).max(axis=0), 1e-6))
-        share = (share / share.mean()).astype(np.float32)
-        return self.node("Mul", [states, self.constant(1 / share)]), weight * share
+        """What a norm gives and a weight (n_out, d) whose product is the same."""
+        factors = evening_factors(norm, weight)
+        return self.node("Mul", [states, self.constant(factors)]), weight / factors
 
     def product(self, factors: tuple[str, npt.NDArray[Any]]) -> str:
         """Inputs (n, length, n_in) times a weight (n_out, n_in), without its bias."""
@@ -204,16 +191,5 @@ class _Builder:
         return self.node("Mul", [found, largest])
 
 
-def _sizes(norm: Any) -> npt.NDArray[np.float32]:
-    """About how large the channels (d,) get that a norm gives."""
-    sizes = 3 * np.abs(_array(norm.weight)) + np.abs(_array(norm.bias))
-    return np.asarray(np.maximum(sizes, 1e-3), np.float32)
-
-
 def _weight(model: Any, name: str) -> npt.NDArray[Any]:
-    return _array(model.get_submodule(name).weight)
-
-
-def _array(tensor: Any) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = tensor.detach().float().cpu().numpy()
-    return found
+    return as_array(model.get_submodule(name).weight)

@@ -1,0 +1,243 @@
+"""The layers of an encoder with weights of 8 bits, over texts end to end, for CPUs.
+
+Weights are rounded by column, activations by token. Widths are filled with zeros to multiples of
+64, and sizes of heads to multiples of 16, as the kernels want them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from multitudes.deep.texts.tokens import TokenRows
+from multitudes.encoder.backbone.architectures import architecture_of
+from multitudes.encoder.backbone.eight_bits import as_array, evening_factors, quantized
+from multitudes.errors import ConfigError
+from multitudes.kernels.encoder.attention import ROWS, attention
+from multitudes.kernels.encoder.byte_products import COLUMNS, packed_weights, product
+from multitudes.kernels.encoder.rounding import (
+    GELU_LEAST,
+    MIDDLE,
+    gelu_rows,
+    norm_rows,
+    round_rows,
+)
+from multitudes.kernels.lanes import LANES, aligned_floats
+from multitudes.types import FloatArray
+
+ByteArray = npt.NDArray[np.uint8]
+
+
+class Rounded(NamedTuple):
+    """Activations as bytes, and the scale of each token."""
+
+    values: ByteArray  # (n_tokens * width,)
+    scales: FloatArray  # (n_tokens,)
+
+    @classmethod
+    def room(cls, n_tokens: int, width: int) -> Self:
+        """Arrays to be filled."""
+        return cls(np.empty(n_tokens * width, np.uint8), np.empty(n_tokens, np.float32))
+
+
+class Product(NamedTuple):
+    """A linear layer with weights of 8 bits; see `multitudes.kernels.encoder.byte_products`."""
+
+    weights: npt.NDArray[np.int8]
+    starts: npt.NDArray[np.int32]
+    columns: FloatArray
+    biases: FloatArray
+    n_in: int
+    n_out: int
+
+    @classmethod
+    def of(cls, weight: FloatArray, bias: FloatArray) -> Self:
+        """The layer of a weight (n_out, n_in)."""
+        columns, scale = quantized(_filled(_filled(weight.T, 0), 1))
+        starts = -MIDDLE * columns.sum(axis=0, dtype=np.int32)
+        return cls(packed_weights(columns), starts, scale, _filled(bias, 0), *columns.shape)
+
+    @classmethod
+    def of_positive(cls, weight: FloatArray, bias: FloatArray) -> Self:
+        """The same for what `gelu_rows` gives: `GELU_LEAST` too much, and no byte is below zero."""
+        made = cls.of(weight, bias)
+        missing = GELU_LEAST / MIDDLE * made.starts * made.columns
+        return made._replace(
+            starts=np.zeros_like(made.starts), biases=(made.biases + missing).astype(np.float32)
+        )
+
+    def __call__(self, inputs: Rounded) -> FloatArray:
+        """Results (n_tokens * n_out,)."""
+        out = aligned_floats(len(inputs.scales) * self.n_out)
+        product(
+            inputs.values, self.weights, self.starts, inputs.scales, self.columns, self.biases,
+            out, self.n_in, self.n_out,
+        )  # fmt: skip
+        return out
+
+
+class Norm(NamedTuple):
+    """A layer norm of a sum, which is then evened out and rounded for the product behind it."""
+
+    norm: FloatArray  # (2 * width,)
+    factors: FloatArray  # (width,)
+    n_real: int
+    epsilon: float
+
+    @classmethod
+    def of(cls, norm: Any, factors: FloatArray | None = None) -> Self:
+        """That of torch's module, with the factors (d,) of `evening_factors`."""
+        both = [_filled(as_array(part), 0) for part in (norm.weight, norm.bias)]
+        if factors is None:
+            factors = np.ones(len(norm.weight), np.float32)
+        return cls(np.concatenate(both), _filled(factors, 0), len(norm.weight), norm.eps)
+
+    def __call__(self, changes: FloatArray, states: FloatArray) -> Rounded:
+        """What is rounded; `states` (n_tokens * width,) become those behind the norm."""
+        width = len(self.factors)
+        out = Rounded.room(len(states) // width, width)
+        norm_rows(changes, states, self.norm, self.factors, *out, self.n_real, self.epsilon)
+        return out
+
+
+class Layer(NamedTuple):
+    """One layer; `last_norm` evens out for the product of the next."""
+
+    qkv: Product
+    out: Product
+    norm: Norm
+    up: Product
+    down: Product
+    last_norm: Norm
+
+
+class RoundedLayers:
+    """An encoder from token ids to token states.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+
+    Raises
+    ------
+    ConfigError
+        If it is of a family that normalizes what a layer reads, or of none that is known.
+    """
+
+    def __init__(self, model: Any) -> None:
+        parts = architecture_of(model)
+        if parts is None or parts.pre_norm:
+            raise ConfigError(
+                f"precision='int8' is for BERT, DistilBERT, RoBERTa and MPNet, got "
+                f"{type(model).__name__}: use 'bf16' or 'float32'"
+            )
+        self.parts = parts
+        self.n_heads = int(model.config.num_attention_heads)
+        self.dim = int(model.config.hidden_size)
+        self.head = _up_to(self.dim // self.n_heads, LANES)
+        tables = model.get_submodule(parts.words), model.get_submodule(parts.places)
+        self.words, places = (as_array(table.weight) for table in tables)
+        if parts.kinds:
+            places = places + as_array(model.get_submodule(parts.kinds).weight)[0]
+        self.places = places[tables[1].padding_idx + 1 if parts.after_padding else 0 :]
+        self._round(model)
+
+    def __call__(self, rows: TokenRows, bias: FloatArray) -> FloatArray:
+        """Token states (n_tokens, d).
+
+        `bias` (n_heads, length, length), of the longest text at least, is added to the scores of
+        the attention; it is empty where there is none.
+        """
+        n, width = int(rows.offsets[-1]), len(self.first_norm.factors)
+        positions = np.arange(n) - np.repeat(rows.offsets[:-1], rows.lengths)
+        states, places = np.zeros((2, n, width), np.float32)
+        states[:, : self.dim] = self.words[rows.ids]
+        places[:, : self.dim] = self.places[positions]
+        states, rounded = (
+            states.reshape(-1),
+            self.first_norm(places.reshape(-1), states.reshape(-1)),
+        )
+        for layer in self.layers:
+            mixed = self._mixed(layer, rounded, rows, bias)
+            rounded = layer.norm(layer.out(mixed), states)
+            wide = layer.up(rounded)
+            rounded = Rounded.room(n, layer.up.n_out)
+            gelu_rows(wide, *rounded, layer.up.n_out)
+            rounded = layer.last_norm(layer.down(rounded), states)
+        return states.reshape(n, width)[:, : self.dim]
+
+    def _mixed(self, layer: Layer, rounded: Rounded, rows: TokenRows, bias: FloatArray) -> Rounded:
+        """What tokens take from each other."""
+        n, width = len(rounded.scales), layer.out.n_in
+        longest = _up_to(int(rows.lengths.max()), LANES)
+        mixed = np.zeros(n * width, np.float32)
+        attention(
+            layer.qkv(rounded), rows.offsets, bias.reshape(-1), mixed,
+            aligned_floats(longest * self.head), aligned_floats(ROWS * longest),
+            self.n_heads, self.head, layer.qkv.n_out, width, bias.shape[1],
+        )  # fmt: skip
+        out = Rounded.room(n, width)
+        round_rows(mixed, np.ones(width, np.float32), *out)
+        return out
+
+    def _round(self, model: Any) -> None:
+        """Make the layers, the last first: a norm evens out for the product behind it."""
+        self.layers: list[Layer] = []
+        factors = None
+        modules = list(model.get_submodule(self.parts.layers))
+        norms = [model.get_submodule(self.parts.embedding_norm)]
+        norms += [module.get_submodule(self.parts.last_norm) for module in modules]
+        for module, before, after in reversed(list(zip(modules, norms, norms[1:], strict=False))):
+            last_norm = Norm.of(after, factors)
+            weight, bias = self._qkv(module)
+            factors = evening_factors(before, weight)
+            qkv = Product.of(weight / factors, bias)
+            self.layers.insert(0, self._layer(module, qkv, last_norm))
+        self.first_norm = Norm.of(norms[0], factors)
+
+    def _qkv(self, module: Any) -> tuple[FloatArray, FloatArray]:
+        """Queries, scaled, keys and values: a weight (3 n_heads head, d) and its bias."""
+        linear = [module.get_submodule(name) for name in self.parts.qkv]
+        size = self.dim // self.n_heads
+        weight, bias = (
+            np.stack([as_array(getattr(one, name)) for one in linear]).reshape(
+                3, self.n_heads, size, -1
+            )
+            for name in ("weight", "bias")
+        )
+        filled = []
+        for array in (weight, bias):
+            array[0] *= size**-0.5
+            room = [(0, 0), (0, 0), (0, self.head - size), (0, 0)]
+            filled.append(np.pad(array, room).reshape(3 * self.n_heads * self.head, -1))
+        return filled[0], filled[1][:, 0]
+
+    def _layer(self, module: Any, qkv: Product, last_norm: Norm) -> Layer:
+        parts, size = self.parts, self.dim // self.n_heads
+        out, norm, up, down = (
+            module.get_submodule(name) for name in (parts.out, parts.norm, parts.up, parts.down)
+        )
+        by_head = as_array(out.weight).reshape(self.dim, self.n_heads, size)
+        by_head = np.pad(by_head, [(0, 0), (0, 0), (0, self.head - size)])
+        factors = evening_factors(norm, as_array(up.weight))
+        return Layer(
+            qkv,
+            Product.of(by_head.reshape(self.dim, -1), as_array(out.bias)),
+            Norm.of(norm, factors),
+            Product.of(as_array(up.weight) / factors, as_array(up.bias)),
+            Product.of_positive(as_array(down.weight), as_array(down.bias)),
+            last_norm,
+        )
+
+
+def _up_to(number: int, step: int) -> int:
+    return number + -number % step
+
+
+def _filled(array: FloatArray, axis: int) -> FloatArray:
+    """Zeros at the end of an axis, to a multiple of 64."""
+    room = [(0, 0)] * array.ndim
+    room[axis] = (0, -array.shape[axis] % COLUMNS)
+    return np.pad(array, room)
