@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from multitudes.deep.texts.tokens import TokenRows, pack
+from multitudes.deep.texts.tokens import TokenRows
 from multitudes.encoder.backbone.lora import merged_copy
-from multitudes.encoder.backbone.model import Backbone, pooled
+from multitudes.encoder.backbone.model import Backbone
 from multitudes.encoder.backbone.onnx_graph import encoder_graph
 from multitudes.encoder.backbone.rounded_layers import RoundedLayers
 from multitudes.errors import require
@@ -54,8 +54,8 @@ class Int8Encoder:
 
             def embed(some: npt.NDArray[Any]) -> None:
                 taken = rows.take(some)
-                states = torch.from_numpy(self.layers(taken, bias))
-                found[some] = pooled(states, pack(taken), self.backbone.config.pooling).numpy()
+                states = self.layers(taken, bias)
+                found[some] = _pooled(states, taken.offsets, self.backbone.config.pooling)
                 task.advance(len(some))
 
             with ThreadTeam(torch.get_num_threads()) as team:
@@ -77,6 +77,17 @@ def _ends(lengths: npt.NDArray[np.int64]) -> list[int]:
     """Where to cut texts into batches of about `TOKENS_AT_ONCE` tokens."""
     batch = np.cumsum(lengths) // TOKENS_AT_ONCE
     return list(np.flatnonzero(np.diff(batch)) + 1)
+
+
+def _pooled(states: FloatArray, offsets: npt.NDArray[np.int64], how: str) -> FloatArray:
+    """What `model.pooled` does, of states in numpy."""
+    if how in ("cls", "lasttoken"):
+        vectors = states[offsets[:-1] if how == "cls" else offsets[1:] - 1]
+    else:
+        texts = zip(offsets[:-1], offsets[1:], strict=True)
+        vectors = np.stack([states[start:end].mean(axis=0) for start, end in texts])
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
 
 
 def export_onnx(backbone: Backbone, path: str | Path) -> None:

@@ -25,21 +25,22 @@ from multitudes.kernels.encoder.rounding import (
     round_rows,
 )
 from multitudes.kernels.lanes import LANES, aligned_floats
+from multitudes.kernels.threads import BufferPool
 from multitudes.types import FloatArray
 
 ByteArray = npt.NDArray[np.uint8]
 
 
-class Rounded(NamedTuple):
-    """Activations as bytes, and the scale of each token."""
+class Room(NamedTuple):
+    """Arrays for a number of tokens that the layers write to again and again."""
 
-    values: ByteArray  # (n_tokens * width,)
-    scales: FloatArray  # (n_tokens,)
-
-    @classmethod
-    def room(cls, n_tokens: int, width: int) -> Self:
-        """Arrays to be filled."""
-        return cls(np.empty(n_tokens * width, np.uint8), np.empty(n_tokens, np.float32))
+    states: FloatArray  # (n_tokens * width,)
+    floats: FloatArray  # (n_tokens * widest,): what a product gives
+    mixed: FloatArray  # (n_tokens * mixed width,): zero behind the heads
+    values: ByteArray  # (n_tokens * widest,): what a product takes
+    scales: FloatArray  # (n_tokens,): of `values`
+    keys: FloatArray  # of one head, for as many tokens
+    scores: FloatArray  # of some tokens, for as many
 
 
 class Product(NamedTuple):
@@ -68,14 +69,12 @@ class Product(NamedTuple):
             starts=np.zeros_like(made.starts), biases=(made.biases + missing).astype(np.float32)
         )
 
-    def __call__(self, inputs: Rounded) -> FloatArray:
-        """Results (n_tokens * n_out,)."""
-        out = aligned_floats(len(inputs.scales) * self.n_out)
+    def __call__(self, room: Room) -> None:
+        """The floats of what is rounded."""
         product(
-            inputs.values, self.weights, self.starts, inputs.scales, self.columns, self.biases,
-            out, self.n_in, self.n_out,
+            room.values, self.weights, self.starts, room.scales, self.columns, self.biases,
+            room.floats, self.n_in, self.n_out,
         )  # fmt: skip
-        return out
 
 
 class Norm(NamedTuple):
@@ -94,12 +93,12 @@ class Norm(NamedTuple):
             factors = np.ones(len(norm.weight), np.float32)
         return cls(np.concatenate(both), _filled(factors, 0), len(norm.weight), norm.eps)
 
-    def __call__(self, changes: FloatArray, states: FloatArray) -> Rounded:
-        """What is rounded; `states` (n_tokens * width,) become those behind the norm."""
-        width = len(self.factors)
-        out = Rounded.room(len(states) // width, width)
-        norm_rows(changes, states, self.norm, self.factors, *out, self.n_real, self.epsilon)
-        return out
+    def __call__(self, room: Room) -> None:
+        """The states behind the norm of states and floats, which are evened out and rounded."""
+        norm_rows(
+            room.floats, room.states, self.norm, self.factors, room.values, room.scales,
+            self.n_real, self.epsilon,
+        )  # fmt: skip
 
 
 class Layer(NamedTuple):
@@ -142,7 +141,10 @@ class RoundedLayers:
         if parts.kinds:
             places = places + as_array(model.get_submodule(parts.kinds).weight)[0]
         self.places = places[tables[1].padding_idx + 1 if parts.after_padding else 0 :]
+        self.words, self.places = _filled(self.words, 1), _filled(self.places, 1)
         self._round(model)
+        self._as_it_is = np.ones(self.layers[0].out.n_in, np.float32)
+        self._rooms = BufferPool()
 
     def __call__(self, rows: TokenRows, bias: FloatArray) -> FloatArray:
         """Token states (n_tokens, d).
@@ -151,36 +153,48 @@ class RoundedLayers:
         the attention; it is empty where there is none.
         """
         n, width = int(rows.offsets[-1]), len(self.first_norm.factors)
-        positions = np.arange(n) - np.repeat(rows.offsets[:-1], rows.lengths)
-        states, places = np.zeros((2, n, width), np.float32)
-        states[:, : self.dim] = self.words[rows.ids]
-        places[:, : self.dim] = self.places[positions]
-        states, rounded = (
-            states.reshape(-1),
-            self.first_norm(places.reshape(-1), states.reshape(-1)),
-        )
-        for layer in self.layers:
-            mixed = self._mixed(layer, rounded, rows, bias)
-            rounded = layer.norm(layer.out(mixed), states)
-            wide = layer.up(rounded)
-            rounded = Rounded.room(n, layer.up.n_out)
-            gelu_rows(wide, *rounded, layer.up.n_out)
-            rounded = layer.last_norm(layer.down(rounded), states)
-        return states.reshape(n, width)[:, : self.dim]
+        capacity = 1 << (n - 1).bit_length()  # few sizes
+        with self._rooms.lend(capacity, lambda: self._room(capacity)) as room:
+            room = room._replace(scales=room.scales[:n])
+            states, places = (array[: n * width].reshape(n, width) for array in room[:2])
+            positions = np.arange(n) - np.repeat(rows.offsets[:-1], rows.lengths)
+            np.take(self.words, rows.ids, axis=0, out=states)
+            np.take(self.places, positions, axis=0, out=places)
+            self.first_norm(room)
+            for layer in self.layers:
+                self._attend(layer, room, rows, bias)
+                layer.out(room)
+                layer.norm(room)
+                layer.up(room)
+                gelu_rows(room.floats, room.values, room.scales, layer.up.n_out)
+                layer.down(room)
+                layer.last_norm(room)
+            return states[:, : self.dim].copy()
 
-    def _mixed(self, layer: Layer, rounded: Rounded, rows: TokenRows, bias: FloatArray) -> Rounded:
-        """What tokens take from each other."""
-        n, width = len(rounded.scales), layer.out.n_in
-        longest = _up_to(int(rows.lengths.max()), LANES)
-        mixed = np.zeros(n * width, np.float32)
+    def _attend(self, layer: Layer, room: Room, rows: TokenRows, bias: FloatArray) -> None:
+        """What tokens take from each other, rounded."""
+        width = layer.out.n_in
+        layer.qkv(room)
         attention(
-            layer.qkv(rounded), rows.offsets, bias.reshape(-1), mixed,
-            aligned_floats(longest * self.head), aligned_floats(ROWS * longest),
+            room.floats, rows.offsets, bias.reshape(-1), room.mixed, room.keys, room.scores,
             self.n_heads, self.head, layer.qkv.n_out, width, bias.shape[1],
         )  # fmt: skip
-        out = Rounded.room(n, width)
-        round_rows(mixed, np.ones(width, np.float32), *out)
-        return out
+        round_rows(room.mixed, self._as_it_is, room.values, room.scales)
+
+    def _room(self, n_tokens: int) -> Room:
+        layer, longest = self.layers[0], _up_to(n_tokens, LANES)
+        widest = max(layer.qkv.n_out, layer.up.n_out)
+        mixed = aligned_floats(n_tokens * layer.out.n_in)
+        mixed[:] = 0
+        return Room(
+            states=aligned_floats(n_tokens * len(self.first_norm.factors)),
+            floats=aligned_floats(n_tokens * widest),
+            mixed=mixed,
+            values=np.empty(n_tokens * widest, np.uint8),
+            scales=np.empty(n_tokens, np.float32),
+            keys=aligned_floats(longest * self.head),
+            scores=aligned_floats(ROWS * longest),
+        )
 
     def _round(self, model: Any) -> None:
         """Make the layers, the last first: a norm evens out for the product behind it."""

@@ -7,8 +7,8 @@ from numba import njit
 
 from multitudes.kernels.arrays import Floats, Longs
 from multitudes.kernels.compiling import inlined
-from multitudes.kernels.encoder.lane_functions import exponential, largest, total
-from multitudes.kernels.lanes import LANES, fma, larger, load, splat, store, subtract
+from multitudes.kernels.encoder.lane_functions import exponential, largest, total, turn
+from multitudes.kernels.lanes import LANES, fma, larger, load, number, splat, store, subtract
 
 NOTHING = -1e30  # the score of a token that is none
 ROWS = 4  # tokens that look at once
@@ -65,13 +65,9 @@ def _turn_keys(
     qkv: Floats, first: int, n: int, padded: int, keys: Floats, step: int, head: int
 ) -> None:
     """Keys of a head, (head, padded)."""
-    for j in range(n):
-        start = first + j * step
-        for c in range(head):
-            keys[c * padded + j] = qkv[start + c]
-    for c in range(head):
-        for j in range(n, padded):
-            keys[c * padded + j] = 0.0
+    for j in range(0, padded, LANES):
+        for c in range(0, head, LANES):
+            turn(qkv, first + j * step + c, step, min(LANES, n - j), keys, c * padded + j, padded)
 
 
 @inlined
@@ -88,10 +84,10 @@ def _score(
         of_a, of_b, of_c, of_d = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
         for k in range(head):
             key = load(keys, k * padded + j)
-            of_a = fma(splat(qkv[a + k]), key, of_a)
-            of_b = fma(splat(qkv[b + k]), key, of_b)
-            of_c = fma(splat(qkv[c + k]), key, of_c)
-            of_d = fma(splat(qkv[d + k]), key, of_d)
+            of_a = fma(splat(number(qkv, a + k)), key, of_a)
+            of_b = fma(splat(number(qkv, b + k)), key, of_b)
+            of_c = fma(splat(number(qkv, c + k)), key, of_c)
+            of_d = fma(splat(number(qkv, d + k)), key, of_d)
         store(scores, j, of_a)
         store(scores, padded + j, of_b)
         store(scores, 2 * padded + j, of_c)
@@ -130,10 +126,10 @@ def _mix(
         of_a, of_b, of_c, of_d = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
         for j in range(n):
             value = load(qkv, first + j * step + k)
-            of_a = fma(splat(scores[j]), value, of_a)
-            of_b = fma(splat(scores[padded + j]), value, of_b)
-            of_c = fma(splat(scores[2 * padded + j]), value, of_c)
-            of_d = fma(splat(scores[3 * padded + j]), value, of_d)
+            of_a = fma(splat(number(scores, j)), value, of_a)
+            of_b = fma(splat(number(scores, padded + j)), value, of_b)
+            of_c = fma(splat(number(scores, 2 * padded + j)), value, of_c)
+            of_d = fma(splat(number(scores, 3 * padded + j)), value, of_d)
         store(out, a + k, of_a)
         store(out, b + k, of_b)
         store(out, c + k, of_c)

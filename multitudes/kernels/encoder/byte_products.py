@@ -17,7 +17,7 @@ from numba.core import cgutils
 
 from multitudes.kernels.arrays import Vector
 from multitudes.kernels.lane_masks import has_instructions
-from multitudes.kernels.lanes import LANES, element_pointer, intrinsic
+from multitudes.kernels.lanes import LANES, aligned_floats, element_pointer, intrinsic
 
 COLUMNS = 64  # the widths of all matrices are multiples of it
 TOGETHER = 4  # inputs of a column that one instruction multiplies and adds
@@ -35,7 +35,9 @@ def packed_weights(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
     """
     n_in, n_out = weights.shape
     blocks = weights.reshape(n_in // TOGETHER, TOGETHER, n_out // LANES, LANES)
-    return np.ascontiguousarray(blocks.transpose(2, 0, 3, 1)).reshape(-1)
+    packed = aligned_floats(weights.size // TOGETHER).view(np.int8)  # lines of the cache are loaded
+    packed[:] = blocks.transpose(2, 0, 3, 1).reshape(-1)
+    return packed
 
 
 @njit(nogil=True, cache=True)

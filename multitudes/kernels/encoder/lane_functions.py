@@ -93,6 +93,57 @@ def _power_of_two(typing_context: Any, value: Any) -> Any:
     return value(value), codegen
 
 
+@intrinsic
+def turn(
+    typing_context: Any, array: Any, index: Any, step: Any, count: Any, out: Any, out_index: Any,
+    out_step: Any,
+) -> Any:  # fmt: skip
+    """A square of sixteen rows of sixteen numbers, its columns written as rows.
+
+    The rows begin at array[index] and are `step` apart; those from `count` on are the last of them
+    again.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        index, step, count, out_index, out_step = (
+            context.cast(builder, args[i], signature.args[i], types.int64) for i in (1, 2, 3, 5, 6)
+        )
+        word = ir.IntType(64)
+
+        def at(array: int, start: Any, row: Any, by: Any) -> Any:
+            place = builder.add(start, builder.mul(row, by))
+            pointer = element_pointer(context, builder, signature.args[array], args[array], place)
+            return builder.bitcast(pointer, _FLOATS.as_pointer())
+
+        last, rows = builder.sub(count, word(1)), []
+        for i in range(LANES):
+            row = builder.select(builder.icmp_signed("<", word(i), last), word(i), last)
+            rows.append(builder.load(at(0, index, row, step)))
+            rows[-1].align = 4
+        for i, row in enumerate(_turned(builder, rows)):
+            builder.store(row, at(4, out_index, word(i), out_step)).align = 4
+        return context.get_dummy_value()
+
+    return types.void(array, index, step, count, out, out_index, out_step), codegen
+
+
+def _turned(builder: Any, rows: list[Any]) -> list[Any]:
+    """Columns of a square of vectors: squares across the diagonal change places, ever smaller."""
+    size = LANES // 2
+    while size:
+        kept = [(i & ~size) + (LANES if i & size else 0) for i in range(LANES)]
+        moved = [place + size for place in kept]
+        for i in range(LANES):
+            if not i & size:
+                pair = rows[i], rows[i + size]
+                rows[i], rows[i + size] = (
+                    builder.shuffle_vector(*pair, ir.Constant(_WORDS, places))
+                    for places in (kept, moved)
+                )
+        size //= 2
+    return rows
+
+
 @inlined
 def exponential(x: Vector) -> Vector:
     """exp(x) for x of at most 80, to 1e-6 of itself; below -80 that of -80, which is next to 0."""
