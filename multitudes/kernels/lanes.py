@@ -220,7 +220,7 @@ def _binary(emit: Any, doc: str) -> Any:
 
 
 def emit_call(name: str) -> Any:
-    """Return a function that emits a call of LLVM's vector intrinsic `name` over any number of vectors."""
+    """Return a function that emits a call of LLVM's vector intrinsic `name`."""
 
     def emit(builder: Any, *args: Any) -> Any:
         vector = args[0].type

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import torch
 
 from multitudes.deep.texts.tokens import TokenRows
+from multitudes.encoder.backbone.eight_bits import as_array
 from multitudes.encoder.backbone.lora import merged_copy
 from multitudes.encoder.backbone.model import Backbone
 from multitudes.encoder.backbone.onnx_graph import encoder_graph
@@ -49,7 +51,7 @@ class Int8Encoder:
         found = np.empty((len(rows), self.backbone.dim), np.float32)
         order = np.argsort(-rows.lengths, kind="stable")
         bias = self._bias(int(rows.lengths.max(initial=0)))
-        batches = np.split(order, _ends(rows.lengths[order]))
+        batches = np.split(order, _ends(rows.lengths[order])) if len(rows) else []
         with track(progress, len(rows), "texts") as task:
 
             def embed(some: npt.NDArray[Any]) -> None:
@@ -70,7 +72,7 @@ class Int8Encoder:
         with torch.no_grad():
             encoder = self.backbone.model.get_submodule(name)
             bias = encoder.compute_position_bias(torch.empty(1, length))  # (1, heads, ...)
-            return bias[0].float().contiguous().numpy()
+            return as_array(bias[0].contiguous())
 
 
 def _ends(lengths: npt.NDArray[np.int64]) -> list[int]:
@@ -84,7 +86,7 @@ def _pooled(states: FloatArray, offsets: npt.NDArray[np.int64], how: str) -> Flo
     if how in ("cls", "lasttoken"):
         vectors = states[offsets[:-1] if how == "cls" else offsets[1:] - 1]
     else:
-        texts = zip(offsets[:-1], offsets[1:], strict=True)
+        texts = pairwise(offsets)
         vectors = np.stack([states[start:end].mean(axis=0) for start, end in texts])
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)

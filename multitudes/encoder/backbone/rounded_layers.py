@@ -6,14 +6,20 @@ Weights are rounded by column, activations by token. Widths are filled with zero
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from multitudes.deep.texts.tokens import TokenRows
-from multitudes.encoder.backbone.architectures import architecture_of
-from multitudes.encoder.backbone.eight_bits import as_array, evening_factors, quantized
+from multitudes.encoder.backbone.architectures import Architecture, architecture_of
+from multitudes.encoder.backbone.eight_bits import (
+    as_array,
+    evening_factors,
+    guessed_sizes,
+    quantized,
+)
 from multitudes.errors import ConfigError
 from multitudes.kernels.encoder.attention import ROWS, attention
 from multitudes.kernels.encoder.byte_products import COLUMNS, packed_weights, product
@@ -28,7 +34,25 @@ from multitudes.kernels.lanes import LANES, aligned_floats
 from multitudes.kernels.threads import BufferPool
 from multitudes.types import FloatArray
 
+TRIAL_TEXTS, TRIAL_TOKENS = 64, 16  # of which channels' sizes are taken
 ByteArray = npt.NDArray[np.uint8]
+
+
+def known_architecture(model: Any) -> Architecture:
+    """The description of a model whose family is known here.
+
+    Raises
+    ------
+    ConfigError
+        If a layer of it normalizes what it reads, or nothing is known of it.
+    """
+    parts = architecture_of(model)
+    if parts is None or parts.pre_norm:
+        raise ConfigError(
+            f"precision='int8' is for BERT, DistilBERT, RoBERTa and MPNet, got "
+            f"{type(model).__name__}: use 'bf16' or 'float32'"
+        )
+    return parts
 
 
 class Room(NamedTuple):
@@ -122,36 +146,43 @@ class RoundedLayers:
     Raises
     ------
     ConfigError
-        If it is of a family that normalizes what a layer reads, or of none that is known.
+        If it is of another family; see `known_architecture`.
     """
 
     def __init__(self, model: Any) -> None:
-        parts = architecture_of(model)
-        if parts is None or parts.pre_norm:
-            raise ConfigError(
-                f"precision='int8' is for BERT, DistilBERT, RoBERTa and MPNet, got "
-                f"{type(model).__name__}: use 'bf16' or 'float32'"
-            )
+        parts = known_architecture(model)
         self.parts = parts
         self.n_heads = int(model.config.num_attention_heads)
         self.dim = int(model.config.hidden_size)
         self.head = _up_to(self.dim // self.n_heads, LANES)
         tables = model.get_submodule(parts.words), model.get_submodule(parts.places)
-        self.words, places = (as_array(table.weight) for table in tables)
+        words, places = (as_array(table.weight) for table in tables)
         if parts.kinds:
             places = places + as_array(model.get_submodule(parts.kinds).weight)[0]
-        self.places = places[tables[1].padding_idx + 1 if parts.after_padding else 0 :]
-        self.words, self.places = _filled(self.words, 1), _filled(self.places, 1)
-        self._round(model)
+        first = tables[1].padding_idx + 1 if parts.after_padding else 0
+        self.words, self.places = _filled(words, 1), _filled(places[first:], 1)
+        self.sizes = self._guessed(model)  # (n_norms, d)
+        self._round(model, self.sizes)
         self._as_it_is = np.ones(self.layers[0].out.n_in, np.float32)
         self._rooms = BufferPool()
+        self.sizes = self._measured()
+        self._round(model, self.sizes)
 
-    def __call__(self, rows: TokenRows, bias: FloatArray) -> FloatArray:
+    def __call__(
+        self, rows: TokenRows, bias: FloatArray, watch: Callable[[FloatArray], object] | None = None
+    ) -> FloatArray:
         """Token states (n_tokens, d).
 
-        `bias` (n_heads, length, length), of the longest text at least, is added to the scores of
-        the attention; it is empty where there is none.
+        Parameters
+        ----------
+        rows : TokenRows
+        bias : float32 (n_heads, length, length)
+            Of the longest text at least, added to the scores of the attention; it is empty where
+            there is none.
+        watch : callable, optional
+            Given the states (n_tokens, d) behind each norm.
         """
+        watch = watch or (lambda _: None)
         n, width = int(rows.offsets[-1]), len(self.first_norm.factors)
         capacity = 1 << (n - 1).bit_length()  # few sizes
         with self._rooms.lend(capacity, lambda: self._room(capacity)) as room:
@@ -160,16 +191,20 @@ class RoundedLayers:
             positions = np.arange(n) - np.repeat(rows.offsets[:-1], rows.lengths)
             np.take(self.words, rows.ids, axis=0, out=states)
             np.take(self.places, positions, axis=0, out=places)
+            real = states[:, : self.dim]
             self.first_norm(room)
+            watch(real)
             for layer in self.layers:
                 self._attend(layer, room, rows, bias)
                 layer.out(room)
                 layer.norm(room)
+                watch(real)
                 layer.up(room)
                 gelu_rows(room.floats, room.values, room.scales, layer.up.n_out)
                 layer.down(room)
                 layer.last_norm(room)
-            return states[:, : self.dim].copy()
+                watch(real)
+            return real.copy()
 
     def _attend(self, layer: Layer, room: Room, rows: TokenRows, bias: FloatArray) -> None:
         """What tokens take from each other, rounded."""
@@ -196,20 +231,45 @@ class RoundedLayers:
             scores=aligned_floats(ROWS * longest),
         )
 
-    def _round(self, model: Any) -> None:
-        """Make the layers, the last first: a norm evens out for the product behind it."""
+    def _guessed(self, model: Any) -> FloatArray:
+        """About the same as `_measured`, by the norms alone."""
+        parts = self.parts
+        names = [
+            parts.embedding_norm,
+            *(
+                f"{parts.layers}.{i}.{name}"
+                for i in range(len(model.get_submodule(parts.layers)))
+                for name in (parts.norm, parts.last_norm)
+            ),
+        ]
+        return np.stack([guessed_sizes(model.get_submodule(name)) for name in names])
+
+    def _measured(self) -> FloatArray:
+        """How large the channels (d,) of each norm get, by texts of random words."""
+        ids = np.random.default_rng(0).integers(len(self.words), size=TRIAL_TEXTS * TRIAL_TOKENS)
+        offsets = np.arange(TRIAL_TEXTS + 1) * TRIAL_TOKENS
+        sizes: list[FloatArray] = []
+        self(
+            TokenRows(ids, offsets),
+            np.zeros((self.n_heads, 0, 0), np.float32),
+            lambda states: sizes.append(np.abs(states).max(axis=0)),
+        )
+        return np.stack(sizes)
+
+    def _round(self, model: Any, sizes: FloatArray) -> None:
+        """Make the layers, the last first: a norm evens out for the product behind it.
+
+        `sizes` (n_norms, d) are those of `evening_factors`.
+        """
         self.layers: list[Layer] = []
         factors = None
-        modules = list(model.get_submodule(self.parts.layers))
-        norms = [model.get_submodule(self.parts.embedding_norm)]
-        norms += [module.get_submodule(self.parts.last_norm) for module in modules]
-        for module, before, after in reversed(list(zip(modules, norms, norms[1:], strict=False))):
-            last_norm = Norm.of(after, factors)
+        for i, module in reversed(list(enumerate(model.get_submodule(self.parts.layers)))):
+            last_norm = Norm.of(module.get_submodule(self.parts.last_norm), factors)
             weight, bias = self._qkv(module)
-            factors = evening_factors(before, weight)
+            factors = evening_factors(sizes[2 * i], weight)
             qkv = Product.of(weight / factors, bias)
-            self.layers.insert(0, self._layer(module, qkv, last_norm))
-        self.first_norm = Norm.of(norms[0], factors)
+            self.layers.insert(0, self._layer(module, qkv, last_norm, sizes[2 * i + 1]))
+        self.first_norm = Norm.of(model.get_submodule(self.parts.embedding_norm), factors)
 
     def _qkv(self, module: Any) -> tuple[FloatArray, FloatArray]:
         """Queries, scaled, keys and values: a weight (3 n_heads head, d) and its bias."""
@@ -228,14 +288,14 @@ class RoundedLayers:
             filled.append(np.pad(array, room).reshape(3 * self.n_heads * self.head, -1))
         return filled[0], filled[1][:, 0]
 
-    def _layer(self, module: Any, qkv: Product, last_norm: Norm) -> Layer:
+    def _layer(self, module: Any, qkv: Product, last_norm: Norm, sizes: FloatArray) -> Layer:
         parts, size = self.parts, self.dim // self.n_heads
         out, norm, up, down = (
             module.get_submodule(name) for name in (parts.out, parts.norm, parts.up, parts.down)
         )
         by_head = as_array(out.weight).reshape(self.dim, self.n_heads, size)
         by_head = np.pad(by_head, [(0, 0), (0, 0), (0, self.head - size)])
-        factors = evening_factors(norm, as_array(up.weight))
+        factors = evening_factors(sizes, as_array(up.weight))
         return Layer(
             qkv,
             Product.of(by_head.reshape(self.dim, -1), as_array(out.bias)),
@@ -252,6 +312,8 @@ def _up_to(number: int, step: int) -> int:
 
 def _filled(array: FloatArray, axis: int) -> FloatArray:
     """Zeros at the end of an axis, to a multiple of 64."""
+    if not array.shape[axis] % COLUMNS:
+        return array  # a table of words is large
     room = [(0, 0)] * array.ndim
     room[axis] = (0, -array.shape[axis] % COLUMNS)
     return np.pad(array, room)

@@ -72,13 +72,15 @@ def product(
             )  # fmt: skip
 
 
+def instructions() -> str:
+    """What multiplies bytes here: ``"avx512vnni"``, ``"avxvnni"``, or by 16 bits with another."""
+    known = ("avx512vnni", "avxvnni", "avx512bw", "avx2")
+    return next((name for name in known if has_instructions(name)), "none")
+
+
 def _shape() -> tuple[int, int]:
     """Rows of a tile, and vectors of 16 columns: as many sums as there are registers for."""
-    if has_instructions("avx512vnni"):
-        return 6, 4
-    if has_instructions("avx512bw"):
-        return 4, 4
-    return (6, 1) if has_instructions("avxvnni") else (3, 1)
+    return {"avx512vnni": (6, 4), "avx512bw": (4, 4), "avxvnni": (6, 1)}.get(instructions(), (3, 1))
 
 
 @intrinsic
@@ -202,15 +204,15 @@ def _constant(number: int) -> Any:
 
 
 def _has_vnni() -> bool:
-    return has_instructions("avx512vnni") or has_instructions("avxvnni")
+    return instructions() in ("avx512vnni", "avxvnni")
 
 
 def _added(builder: Any, total: Any, inputs: _Inputs, weights: _Weights) -> Any:
     """Sums (16,), and to each of them the products of four bytes."""
     factors = [total, inputs.words, weights.words]
-    if has_instructions("avx512vnni"):
+    if instructions() == "avx512vnni":
         return _instruction(builder, "avx512.vpdpbusd.512", [_WORDS] * 3, factors)
-    if has_instructions("avxvnni"):
+    if instructions() == "avxvnni":
         return _by_halves(builder, "avx512.vpdpbusd.256", [_HALF] * 3, factors)
     for part in ("even", "odd"):
         pair = getattr(inputs, part), getattr(weights, part)
@@ -240,9 +242,9 @@ def _by_halves(builder: Any, name: str, kinds: Any, args: list[Any]) -> Any:
 
 def _pairs_added(builder: Any, left: Any, right: Any) -> Any:
     """Each lane's two products of 16-bit numbers, added up: one instruction on x86."""
-    if has_instructions("avx512bw"):
+    if instructions() == "avx512bw":
         return _instruction(builder, "avx512.pmaddw.d.512", [_shorts(2 * LANES)] * 2, [left, right])
-    if has_instructions("avx2"):
+    if instructions() == "avx2":
         return _by_halves(builder, "avx2.pmadd.wd", [_shorts(LANES)] * 2, [left, right])
     low, sixteen = _shorts(LANES), _constant(16)
 

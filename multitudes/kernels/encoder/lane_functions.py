@@ -72,11 +72,11 @@ def store_bytes(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
-def _nearest(typing_context: Any, value: Any) -> Any:
-    """The nearest whole numbers."""
+def _cut(typing_context: Any, value: Any) -> Any:
+    """Whole numbers, of what is below 2**31: fractions are cut off."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return emit_call("rint")(builder, args[0])
+        return builder.sitofp(builder.fptosi(args[0], _WORDS), _FLOATS)
 
     return value(value), codegen
 
@@ -146,9 +146,9 @@ def _turned(builder: Any, rows: list[Any]) -> list[Any]:
 
 @inlined
 def exponential(x: Vector) -> Vector:
-    """exp(x) for x of at most 80, to 1e-6 of itself; below -80 that of -80, which is next to 0."""
+    """exp(x) of what is not above 0, to 1e-6 of itself; below -80 that of -80, about 0."""
     x = larger(x, splat(-80.0))
-    whole = _nearest(x * splat(1.4426950408889634))
+    whole = _cut(fma(x, splat(1.4426950408889634), splat(-0.5)))  # the nearest
     rest = fma(whole, splat(-0.693359375), x)
     rest = fma(whole, splat(2.12194440e-4), rest)
     found = splat(1.0 / 720)
@@ -163,7 +163,7 @@ def exponential(x: Vector) -> Vector:
 
 @inlined
 def gelu(x: Vector) -> Vector:
-    """X times the share of a normal distribution below x, to 1e-6.
+    """Return x times the share of a normal distribution below x, to 1e-6.
 
     The error function is a quotient of polynomials (those of Eigen), which is 1 within rounding
     from 4 on.

@@ -1,4 +1,4 @@
-"""Rows of numbers rounded to 8 bits, each by a scale of its own, in one pass with what comes before.
+"""Rows of numbers rounded to 8 bits, each by a scale of its own, beside what comes before.
 
 A row is of one token: what it becomes does not depend on the tokens beside it. Widths are multiples
 of 64, and what is beyond the real numbers is zero.
