@@ -17,8 +17,9 @@ from multitudes.encoder.backbone.model import Backbone
 from multitudes.encoder.backbone.onnx_graph import encoder_graph
 from multitudes.encoder.backbone.rounded_layers import RoundedLayers
 from multitudes.errors import require
+from multitudes.kernels.encoder.byte_products import instructions
 from multitudes.kernels.threads import ThreadTeam
-from multitudes.progress import track
+from multitudes.progress import tell, track
 from multitudes.types import FloatArray
 
 TOKENS_AT_ONCE = 192  # their states stay in the cache next to a core
@@ -44,6 +45,11 @@ class Int8Encoder:
 
     def __init__(self, backbone: Backbone) -> None:
         self.backbone = backbone
+        if instructions() == "none":
+            tell(
+                "precision='int8' is slower than float32 on this processor, which has no AVX2: use "
+                "precision='auto'"
+            )
         self.layers = RoundedLayers(merged_copy(backbone.model))
 
     def __call__(self, rows: TokenRows, progress: str = "embedding texts") -> FloatArray:

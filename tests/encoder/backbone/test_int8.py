@@ -107,6 +107,12 @@ def test_the_exported_graph_gives_the_same_states(tiny_backbone, family, tmp_pat
     assert ((mine * theirs).sum(1) / lengths).min() > 0.995
 
 
+def test_says_where_it_is_no_gain(tiny_backbone, monkeypatch, capsys):
+    monkeypatch.setattr("multitudes.encoder.backbone.int8.instructions", lambda: "none")
+    Int8Encoder(tiny_backbone)
+    assert "slower than float32 on this processor" in capsys.readouterr().err
+
+
 def test_without_onnx_the_message_installs_it(tiny_backbone, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(MissingExtraError, match=r"multitudes\[onnx\]"):
