@@ -103,5 +103,7 @@ def export_onnx(backbone: Backbone, path: str | Path) -> None:
 
     Inputs and output are those of `encoder_graph`; onnxruntime has the operators it uses.
     """
-    onnx = require("onnx", extra="onnx")
+    onnx, runtime = (require(name, extra="onnx") for name in ("onnx", "onnxruntime"))
     onnx.save(encoder_graph(merged_copy(backbone.model)), str(path))
+    # Loaded once, so that a file that cannot be run is an error here.
+    runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
