@@ -1,8 +1,14 @@
 """How fast does a text become an embedding on a CPU? In batches, and one at a time.
 
+    python -m benchmarks.encoder_latency --data DIR/eurlex-titles DIR/llms4subjects-gnd
+
 MiniLM-L6, texts of 32 tokens, tokenizing included; "Prime" goes on to the five nearest of
 some thousand labels. The ways take turns, round by round, in one process. On a busy machine the
-best round and the CPU time say more than the median.
+best round and the CPU time say more than the median. bf16 is among them where the processor has it.
+
+With data, what the formats cost: texts of test instances, of up to 64 tokens, are embedded in each,
+and the labels whose texts are nearest (embedded in float32, nothing is trained) are compared with
+those in float32.
 """
 
 from __future__ import annotations
@@ -13,11 +19,13 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.report import Rounds, finish, rows_of, show_rows
+from multitudes.kernels.encoder.byte_products import instructions
 
 WORDS = [
     "council",
@@ -74,26 +82,67 @@ class Way:
 
 
 def ways(n_labels: int) -> dict[str, Way]:
-    """Ours in both precisions, Prime's prediction, and the library the encoder comes from."""
+    """Ours by precision, Prime's prediction, and the library the encoder comes from."""
     from sentence_transformers import SentenceTransformer
 
-    from multitudes.encoder.backbone.embedding import PredictionEncoder
     from multitudes.encoder.backbone.loading import load_backbone, minilm_folder
     from multitudes.encoder.backbone.model import BackboneConfig
 
     backbone = load_backbone(BackboneConfig(name="minilm", max_length=32))
-    exact, fast = backbone.frozen("float32"), backbone.frozen("bf16")
     theirs = SentenceTransformer(str(minilm_folder()), device="cpu", local_files_only=True)
     theirs.max_seq_length = 32
     prime = prime_of(n_labels)
-    int8 = PredictionEncoder(backbone, "int8")
+    ours = {
+        name: Way(lambda texts, encode=encode: encode(backbone.tokenize(texts).rows))
+        for name, encode in encoders(backbone).items()
+    }
     return {
         "Prime": Way(lambda texts: prime.predict(texts, top_k=5)),
-        "int8": Way(lambda texts: int8(backbone.tokenize(texts).rows)),
-        "bf16": Way(lambda texts: fast.encode(texts, batch_size=64)),
-        "float32": Way(lambda texts: exact.encode(texts, batch_size=64)),
+        **ours,
         "sentence-transformers": Way(lambda texts: theirs.encode(texts, batch_size=64)),
     }
+
+
+def encoders(backbone: Any) -> dict[str, Any]:
+    """Encoders of token ids by precision, as models predict with them."""
+    from multitudes.deep.devices import fastest_precision
+    from multitudes.encoder.backbone.embedding import PredictionEncoder
+
+    with_bf16 = fastest_precision(backbone.device) == "bf16"
+    precisions = ["int8", "bf16", "float32"] if with_bf16 else ["int8", "float32"]
+    return {name: PredictionEncoder(backbone, name) for name in precisions}
+
+
+def costs(folder: Path, n_texts: int) -> dict[str, Any]:
+    """By precision: cosines to float32, the same nearest label, and precision at 1 and 5."""
+    from multitudes.data import ReadOptions, read_dataset
+    from multitudes.encoder.backbone.loading import load_backbone
+    from multitudes.encoder.backbone.model import BackboneConfig
+
+    split = "tst" if (folder / "tst.jsonl.xz").exists() else "dev"
+    data = read_dataset(folder, options=ReadOptions(split=split))
+    chosen = np.random.default_rng(0).permutation(len(data.texts))[:n_texts]
+    backbone = load_backbone(BackboneConfig(name="minilm", max_length=64))
+    rows = backbone.tokenize([data.texts[i] for i in chosen]).rows
+    by_precision = encoders(backbone)
+    labels = by_precision["float32"](backbone.tokenize_labels(data.label_texts).rows)
+    found = {name: encode(rows) for name, encode in by_precision.items()}
+    nearest = {
+        name: (vectors @ labels.T).argsort(axis=1)[:, :-6:-1] for name, vectors in found.items()
+    }
+    relevant = data.Y[chosen].astype(bool)
+    results: dict[str, Any] = {"texts": len(chosen), "tokens": float(rows.lengths.mean())}
+    for name, top in nearest.items():
+        hits = np.take_along_axis(relevant.toarray(), top, axis=1)
+        cosines = (found[name] * found["float32"]).sum(axis=1)
+        results[name] = {
+            "cosine_mean": float(cosines.mean()),
+            "cosine_min": float(cosines.min()),
+            "same_nearest": 100 * float((top[:, 0] == nearest["float32"][:, 0]).mean()),
+            "P@1": 100 * float(hits[:, 0].mean()),
+            "P@5": 100 * float(hits.mean()),
+        }
+    return results
 
 
 def prime_of(n_labels: int) -> Any:
@@ -123,6 +172,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--labels", type=int, default=20_000, help="of Prime")
+    parser.add_argument("--data", type=Path, nargs="*", default=[], help="data folders with texts")
+    parser.add_argument("--quality-texts", type=int, default=2000, help="of each data folder")
     parser.add_argument("--no-store", action="store_true")
     options = parser.parse_args()
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: waiting threads do not spin
@@ -135,16 +186,14 @@ def main() -> None:
     for _ in range(options.rounds):
         for way in contestants.values():
             way.run(texts)
-    found: dict[str, dict[str, Any]] = {
-        n: dict(way.result(len(texts), options.threads)) for n, way in contestants.items()
+    found: dict[str, Any] = {
+        n: way.result(len(texts), options.threads) for n, way in contestants.items()
     }
-    exact = contestants["float32"].encode(texts)
-    for name in ("bf16", "int8"):
-        nearness = (contestants[name].encode(texts) * exact).sum(1)
-        found[name]["cosine_min"] = float(nearness.min())
-    rows = rows_of(found)
+    quality = {folder.name: costs(folder, options.quality_texts) for folder in options.data}
+    rows = rows_of({**found, **quality})
     show_rows(f"MiniLM-L6 on {options.threads} threads, texts of 32 tokens", rows)
-    finish("encoder_latency", rows, settings=vars(options), store=not options.no_store)
+    settings = {**vars(options), "data": list(quality), "byte_products": instructions()}
+    finish("encoder_latency", rows, settings=settings, store=not options.no_store)
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ Precision = Annotated[
         "--precision",
         metavar="auto|float32|bf16|int8",
         help="Number format of text encoders; by default that of the model's settings. int8 is "
-        "for CPUs, with the extra onnx.",
+        "for CPUs.",
     ),
 ]
 Verify = Annotated[

@@ -110,13 +110,13 @@ def _expanded(builder: Any, packed: Any, mask: Any) -> Any:
     """
     zero = ir.Constant(_FLOATS, [0.0] * LANES)
     flags = builder.bitcast(mask, _BITS)
-    if _has("avx512f"):
+    if has_instructions("avx512f"):
         kind = ir.FunctionType(_FLOATS, [_FLOATS, _FLOATS, _BITS])
         name = "llvm.x86.avx512.mask.expand.v16f32"
         expand = cgutils.get_or_insert_function(builder.module, kind, name)
         return builder.call(expand, [packed(_word(0), LANES), zero, flags])
     bits = builder.zext(mask, _WORD)
-    moved = _moved_by_table if _has("avx2") else _moved_one_by_one
+    moved = _moved_by_table if has_instructions("avx2") else _moved_one_by_one
     return builder.select(flags, moved(builder, packed, bits), zero)
 
 
@@ -168,7 +168,7 @@ def _word(number: int) -> Any:
 
 
 @cache
-def _has(feature: str) -> bool:
+def has_instructions(feature: str) -> bool:
     """Whether kernels are compiled for a processor that has some instructions."""
     if config.CPU_FEATURES is not None:
         return f"+{feature}" in config.CPU_FEATURES.split(",")

@@ -219,8 +219,8 @@ def _binary(emit: Any, doc: str) -> Any:
     return intrinsic(operation)
 
 
-def _call(name: str) -> Any:
-    """Emit a call of LLVM's vector intrinsic `name` over any number of vectors."""
+def emit_call(name: str) -> Any:
+    """Return a function that emits a call of LLVM's vector intrinsic `name`."""
 
     def emit(builder: Any, *args: Any) -> Any:
         vector = args[0].type
@@ -236,8 +236,8 @@ add = _binary(lambda builder, a, b: builder.fadd(a, b), "a + b, lane by lane.")
 subtract = _binary(lambda builder, a, b: builder.fsub(a, b), "a - b, lane by lane.")
 multiply = _binary(lambda builder, a, b: builder.fmul(a, b), "a * b, lane by lane.")
 divide = _binary(lambda builder, a, b: builder.fdiv(a, b), "a / b, lane by lane.")
-larger = _binary(_call("maxnum"), "The larger of a and b, lane by lane.")
-smaller = _binary(_call("minnum"), "The smaller of a and b, lane by lane.")
+larger = _binary(emit_call("maxnum"), "The larger of a and b, lane by lane.")
+smaller = _binary(emit_call("minnum"), "The smaller of a and b, lane by lane.")
 
 
 @intrinsic
@@ -245,7 +245,7 @@ def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
     """Multiply and add with one rounding, a * b + c, lane by lane."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _call("fma")(builder, *args)
+        return emit_call("fma")(builder, *args)
 
     return a(a, b, c), codegen
 

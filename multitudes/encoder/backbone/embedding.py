@@ -35,8 +35,7 @@ class PredictionEncoder:
         Must not be trained on: on a CPU, bf16 makes a copy of its weights once.
     precision : "auto", "float32", "bf16" or "int8"
         Number format to compute in; auto is bf16 if the processor has it. It moves an embedding
-        by about 0.01, int8 (on a CPU, with the extra onnx) by about 0.1; the weights that are
-        saved stay float32.
+        by about 0.01, int8 (on a CPU) by about 0.05; the weights that are saved stay float32.
     """
 
     def __init__(self, backbone: Backbone, precision: str) -> None:

@@ -13,20 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.encoder.backbone.architectures import Architecture, architecture_of
-from multitudes.errors import ConfigError, require
+from multitudes.encoder.backbone.architectures import Architecture
+from multitudes.encoder.backbone.eight_bits import LEVELS, as_array, evening_factors, quantized
+from multitudes.encoder.backbone.rounded_layers import RoundedLayers, known_architecture
+from multitudes.errors import require
 
 OPSET, IR_VERSION = 17, 9
 CONTRIB = "com.microsoft"  # operators of onnxruntime beside the standard ones
 GELU_LEAST = 0.17  # below zero
-LEVELS = 127  # of an 8-bit number, to either side of zero
 IDS, MASK, POSITIONS, BIAS, STATES = "ids", "mask", "positions", "bias", "states"
-
-
-def supports_int8(model: Any) -> bool:
-    """Whether `encoder_graph` knows the family: those that normalize what a layer gives."""
-    parts = architecture_of(model)
-    return parts is not None and not parts.pre_norm
 
 
 def encoder_graph(model: Any) -> Any:
@@ -42,21 +37,7 @@ def encoder_graph(model: Any) -> Any:
     MissingExtraError
         If onnx is not installed.
     """
-    parts = architecture_of(model)
-    if parts is None or parts.pre_norm:
-        raise ConfigError(
-            f"precision='int8' is for BERT, DistilBERT, RoBERTa and MPNet, got "
-            f"{type(model).__name__}: use 'bf16' or 'float32'"
-        )
-    return _Builder(model, parts).model_proto()
-
-
-def quantized(weight: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """A matrix (n_in, n_out) as 8-bit numbers and the scale (n_out,) of each column."""
-    scale = np.abs(weight).max(axis=0) / LEVELS
-    scale = np.where(scale > 0, scale, 1).astype(np.float32)
-    rounded = np.rint(weight / scale).clip(-LEVELS, LEVELS)
-    return rounded.astype(np.int8), scale
+    return _Builder(model, known_architecture(model)).model_proto()
 
 
 class _Builder:
@@ -111,29 +92,30 @@ class _Builder:
             places = places + _weight(model, parts.kinds)[0]
         here = self.node("Gather", [self.constant(places), POSITIONS])
         norm = model.get_submodule(parts.embedding_norm)
-        gain, offset = (self.constant(_array(part)) for part in (norm.weight, norm.bias))
-        summed = self.node("Add", [words, here])
-        return self.node("LayerNormalization", [summed, gain, offset], axis=-1, epsilon=norm.eps)
+        return self._normed(self.node("Add", [words, here]), norm)
+
+    def _normed(self, states: str, norm: Any) -> str:
+        gain, offset = (self.constant(as_array(part)) for part in (norm.weight, norm.bias))
+        return self.node("LayerNormalization", [states, gain, offset], axis=-1, epsilon=norm.eps)
 
     def _layers(self, states: str) -> str:
         parts = self.parts
-        sizes = _sizes(self.model.get_submodule(parts.embedding_norm))
+        sizes = iter(RoundedLayers(self.model).sizes)
         for layer in self.model.get_submodule(parts.layers):
             linear = [layer.get_submodule(name) for name in parts.qkv]
-            weight = np.concatenate([_array(one.weight) for one in linear])
-            bias = np.concatenate([_array(one.bias) for one in linear])
-            mixed = self._attention(self.product(self.evened(states, weight, sizes)), bias)
+            weight = np.concatenate([as_array(one.weight) for one in linear])
+            bias = np.concatenate([as_array(one.bias) for one in linear])
+            mixed = self._attention(self.product(self.evened(states, weight, next(sizes))), bias)
             out = layer.get_submodule(parts.out)
-            change = self.product((mixed, _array(out.weight)))
+            change = self.product((mixed, as_array(out.weight)))
             norm = layer.get_submodule(parts.norm)
-            states = self._joined(change, _array(out.bias), states, norm)
+            states = self._joined(change, as_array(out.bias), states, norm)
             up, down = layer.get_submodule(parts.up), layer.get_submodule(parts.down)
-            wide = self.product(self.evened(states, _array(up.weight), _sizes(norm)))
-            wide = self.node("BiasGelu", [wide, self.constant(_array(up.bias))], domain=CONTRIB)
+            wide = self.product(self.evened(states, as_array(up.weight), next(sizes)))
+            wide = self.node("BiasGelu", [wide, self.constant(as_array(up.bias))], domain=CONTRIB)
             norm = layer.get_submodule(parts.last_norm)
-            change, missing = self.product_of_positive(wide, _array(down.weight))
-            states = self._joined(change, _array(down.bias) + missing, states, norm)
-            sizes = _sizes(norm)
+            change, missing = self.product_of_positive(wide, as_array(down.weight))
+            states = self._joined(change, as_array(down.bias) + missing, states, norm)
         return states
 
     def _attention(self, qkv: str, bias: npt.NDArray[Any]) -> str:
@@ -146,21 +128,16 @@ class _Builder:
 
     def _joined(self, change: str, bias: npt.NDArray[Any], states: str, norm: Any) -> str:
         """``norm(states + change + bias)``, (n, length, d)."""
-        rest = [self.constant(part) for part in (_array(norm.weight), _array(norm.bias), bias)]
-        given = [change, states, *rest]
-        return self.node("SkipLayerNormalization", given, domain=CONTRIB, epsilon=norm.eps)
+        # onnxruntime's SkipLayerNormalization, which does all of it, takes several times as long.
+        summed = self.node("Add", [self.node("Add", [change, self.constant(bias)]), states])
+        return self._normed(summed, norm)
 
     def evened(
         self, states: str, weight: npt.NDArray[Any], sizes: npt.NDArray[Any]
     ) -> tuple[str, npt.NDArray[Any]]:
-        """States and a weight (n_out, d) whose product is the same, with no channel far out.
-
-        A norm makes a few channels ten times as large as the others, which would then be rounded
-        to a few steps. Half of the difference (in logarithms) is moved to the weight.
-        """
-        share = np.sqrt(sizes / np.maximum(np.abs(weight).max(axis=0), 1e-6))
-        share = (share / share.mean()).astype(np.float32)
-        return self.node("Mul", [states, self.constant(1 / share)]), weight * share
+        """States and a weight (n_out, d) whose product is the same; see `evening_factors`."""
+        factors = evening_factors(sizes, weight)
+        return self.node("Mul", [states, self.constant(factors)]), weight / factors
 
     def product(self, factors: tuple[str, npt.NDArray[Any]]) -> str:
         """Inputs (n, length, n_in) times a weight (n_out, n_in), without its bias."""
@@ -204,16 +181,5 @@ class _Builder:
         return self.node("Mul", [found, largest])
 
 
-def _sizes(norm: Any) -> npt.NDArray[np.float32]:
-    """About how large the channels (d,) get that a norm gives."""
-    sizes = 3 * np.abs(_array(norm.weight)) + np.abs(_array(norm.bias))
-    return np.asarray(np.maximum(sizes, 1e-3), np.float32)
-
-
 def _weight(model: Any, name: str) -> npt.NDArray[Any]:
-    return _array(model.get_submodule(name).weight)
-
-
-def _array(tensor: Any) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = tensor.detach().float().cpu().numpy()
-    return found
+    return as_array(model.get_submodule(name).weight)
