@@ -12,6 +12,7 @@ from multitudes.features import ConcatFeatures, DenseFeatures, TfidfFeatures
 from multitudes.linear import OneVsAll, Parabel, SolverConfig, XRLinear
 from multitudes.metrics import precision_at_k
 from multitudes.store import load, save
+from tests.linear.shop import shop as make_shop
 
 
 @pytest.fixture(scope="module")
@@ -235,9 +236,12 @@ def test_a_beam_given_to_predict_goes_first(shop, fitted):
     assert (narrow.scores != fitted.predict(shop[2]).scores).any()
 
 
-def test_a_random_start_is_worse_but_legal(shop, tree_model):
-    """Its clusters hold fewer of the instances' labels together; it is hardly more precise."""
-    X, Y, X_test, Y_test = shop
+def test_a_random_start_is_worse_but_legal(tree_model):
+    """Its clusters hold fewer of the instances' labels together, before and after.
+
+    Of 4,000 test lines: it is worse by one point, which 800 cannot tell from chance.
+    """
+    X, Y, X_test, Y_test = make_shop(3200, n_test=4000)
     thrown, again, other = (
         Disentangled(tree_model, initial="random", random_state=seed).fit(X, Y)
         for seed in (3, 3, 4)
