@@ -13,6 +13,7 @@ from multitudes.kernels.threads import ThreadTeam
 from multitudes.labels import LabelTree
 from multitudes.linear import Parabel, XRLinear
 from multitudes.store import load, save
+from tests.kernels.twins.clustering import sense_similarities
 
 BAT, CRICKET, BALL, CAVE, NIGHT, NOTHING = range(6)
 TEXTS = {
@@ -66,6 +67,21 @@ def test_instances_are_divided_by_the_other_labels_of_the_leaves(bats):
     assert uses[[slot(BAT, SPORT)]].indices.tolist() == [0, 1, 3]  # ties to the smaller leaf
     assert uses[[slot(BAT, ANIMALS)]].indices.tolist() == [4, 5, 8]
     assert uses.nnz == Y.nnz
+
+
+def test_uses_are_the_similarities_of_the_leaves_that_win():
+    """Values of all slots, the first included, against the kernel's slow twin."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((30, 8)).astype(np.float32), (rng.random((30, 6)) < 0.4).astype(np.float32)
+    leaf_of_slot = np.repeat(np.arange(TREE.n_leaves), np.diff(TREE.offsets[-1]))
+    slots = sense_similarities(X, Y, leaf_of_slot, TREE.slot_labels)
+    with ThreadTeam(1) as team:
+        uses = sense_uses(TREE, sp.csr_array(X), sp.csr_array(Y), team)
+    for one, (label, values) in enumerate(zip(TREE.slot_labels, slots, strict=True)):
+        found = dict(zip(np.flatnonzero(Y[:, label]), values, strict=True))
+        row = uses[[one]]
+        np.testing.assert_allclose(row.data, [found[i] for i in row.indices], atol=1e-5)
+    assert uses.nnz == Y.sum()
 
 
 def test_counts_and_examples(notes, bats):

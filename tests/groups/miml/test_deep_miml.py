@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from multitudes import store
 from multitudes.errors import ConfigError, DataError, NotFittedError
-from multitudes.groups.miml import DeepMIML, MIMLTraining
+from multitudes.groups.miml import DeepMIML, MIMLTraining, fit_network
 from multitudes.store import registry
 from tests.groups.miml.problems import N_LABELS, bagged, one_hot
 
@@ -149,6 +149,14 @@ def test_embeddings_are_learned_without_the_held_out_bags(problem):
     assert not np.array_equal(one, other)
     assert all_of_it.history_[0].validation_loss is not None
     assert held_out.history_[0].validation_loss is not None
+
+
+def test_validation_is_the_mean_of_all_bags_however_many_fit_at_once(problem, monkeypatch):
+    at_once = fitted(problem)
+    monkeypatch.setattr(fit_network, "CELLS", 1)  # bag by bag
+    for one, other in zip(fitted(problem).history_, at_once.history_, strict=True):
+        assert one.validation_loss == pytest.approx(other.validation_loss, rel=1e-4)
+        assert one.validation_precision == pytest.approx(other.validation_precision)
 
 
 def test_no_share_no_validation(problem):
