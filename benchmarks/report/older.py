@@ -15,7 +15,7 @@ OLDER: dict[str, str] = {
     **dict.fromkeys(
         (
             "auto_budget", "auto_costs", "choices", "choices-features", "choices-validation",
-            "cluster", "cluster_model", "clustering", "cold_start", "door", "encoder_latency",
+            "cluster_model", "clustering", "cold_start", "door",
             "features", "fusion-debian-deps", "fusion-eurlex-titles", "fusion-lf-msdocs-links",
             "fusion-lf-msdocs-seealso", "fusion-yso-finna-en", "fusion_learners-eurlex-titles",
             "fusion_speed", "imports", "io", "lexical", "loading", "metrics",
