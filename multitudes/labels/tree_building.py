@@ -79,7 +79,9 @@ def build_tree(
         arities = tree_arities(n_labels, branching, max_leaf_size)
         plan = plan_splits(n_labels, arities, random_state=random_state)
         order = np.arange(n_labels, dtype=np.int32)
-        _split_all(_label_rows(embeddings, min_weight, team), plan, order, max_iterations, team)
+        rows = [_label_rows(embeddings, min_weight, team)]
+        del label_embeddings, embeddings  # large, and not looked at any more
+        _split_all(rows.pop(), plan, order, max_iterations, team)
     return LabelTree(level_offsets(arities, plan.leaf_offsets), order, n_labels)
 
 

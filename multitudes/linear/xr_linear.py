@@ -127,10 +127,9 @@ class XRLinear(TreeEstimator):
                     "build another, or let fit build one (tree=None, warm_start=False)"
                 )
             return tree
-        if label_embeddings is None:
-            label_embeddings = owned(pifa(X, Y, n_jobs=self.n_jobs))
+        # As an argument alone, so that it ends as soon as it has been read.
         built = build_tree(
-            label_embeddings,
+            owned(pifa(X, Y, n_jobs=self.n_jobs)) if label_embeddings is None else label_embeddings,
             branching=self.branching,
             max_leaf_size=self.max_leaf_size,
             random_state=self.random_state,
