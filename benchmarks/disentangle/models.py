@@ -40,7 +40,7 @@ class Fitted(Protocol):
 
 
 def unfitted(settings: Mapping[str, Any], seed: int) -> Any:
-    """The model of a row: ``tree``, ``n_trees``, ``shape``, ``epsilon``, ``overlapping``.
+    """The model of a row: ``tree``, ``n_trees``, ``shape``, ``solver``, ``overlapping``.
 
     Parameters
     ----------
@@ -50,9 +50,7 @@ def unfitted(settings: Mapping[str, Any], seed: int) -> Any:
         by itself; `n_trees` above 1 makes an ensemble of trees of the same shape.
     seed : int
     """
-    solver = SolverConfig()
-    if "epsilon" in settings:
-        solver = solver.replaced(epsilon=settings["epsilon"])
+    solver = SolverConfig(**settings.get("solver", {}))
     shape = {**settings.get("shape", {}), "solver": solver, "n_jobs": settings["n_jobs"]}
     if "larger_leaves" in settings:
         size = shape.get("max_leaf_size", XRLinear().max_leaf_size)

@@ -23,7 +23,7 @@ PAPER: dict[str, Any] = {
     "predict_width": 10,
 }
 UNCAPPED: dict[str, Any] = {"max_cluster_size": None}
-EXACT = {"epsilon": 0.1}  # the paper's tolerance of the solver, with or without overlap
+EXACT = {"solver": {"epsilon": 0.1, "epsilon_growth": 0.0}}  # as in the paper, overlap or not
 EMBEDDINGS = Path("tmp/embeddings")
 
 

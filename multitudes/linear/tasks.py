@@ -17,7 +17,7 @@ LARGEST = 1e12  # of a setting: its products with weights and values stay finite
 
 @dataclass(frozen=True)
 class SolverConfig(Config):
-    """How the rankers of one cluster are trained; XR-Linear's defaults, but for `epsilon`."""
+    """How the rankers of one cluster are trained; XR-Linear's defaults, but for when to stop."""
 
     loss: str = setting(
         "squared-hinge",
@@ -47,11 +47,17 @@ class SolverConfig(Config):
     )
     epsilon: float = setting(
         0.3,
-        "A ranker is done when its projected gradients span less, or more in large clusters; "
-        "libpecos has 0.1.",
+        "A ranker is done when its projected gradients span less; libpecos has 0.1.",
         above=0,
         at_most=LARGEST,
         search=between(0.01, 1.0, log=True),
+    )
+    epsilon_growth: float = setting(
+        0.2,
+        "Clusters of n > 1,024 instances have (n / 1,024) to this power times `epsilon`; 0 for "
+        "the same in all, as in libpecos.",
+        at_least=0,
+        at_most=1,
     )
     max_epochs: int = setting(
         100, "Passes over a cluster's instances at most.", at_least=1, at_most=1_000_000_000

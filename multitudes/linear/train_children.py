@@ -21,8 +21,8 @@ from multitudes.types import FloatArray, LabelArray
 LARGEST_COPY = 1 << 24
 """Values of X up to which every cluster is copied: 128 MB for each thread."""
 
-MANY_INSTANCES, LOOSER = 1 << 10, 1 / 5
-"""Clusters of more instances are trained to a looser tolerance, by their ratio to this power.
+MANY_INSTANCES = 1 << 10
+"""Clusters of more instances are trained to a looser tolerance: `epsilon_growth` of the solver.
 
 What ends training is the span of all projected gradients, the extreme ones: the more instances, the
 farther these lie apart, while the rankers are as good.
@@ -101,7 +101,8 @@ def train_children(
 
 def tolerance_of(solver: SolverConfig, n_instances: int) -> float:
     """Return what the projected gradients of a cluster of so many instances may span."""
-    return float(solver.epsilon * max(n_instances / MANY_INSTANCES, 1.0) ** LOOSER)
+    times = max(n_instances / MANY_INSTANCES, 1.0) ** solver.epsilon_growth
+    return float(solver.epsilon * times)
 
 
 def is_gathered(n_members: Any, training: TrainingSet, updating: bool) -> Any:

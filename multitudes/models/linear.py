@@ -45,13 +45,18 @@ PAPERS = (
         MODELS[0],
         name="xr-linear:paper",
         summary="XR-Linear as in PECOS (Yu et al. 2022): weights in full",
-        settings={"weights": "float32", "solver__epsilon": 0.1},
+        settings={"weights": "float32", "solver__epsilon": 0.1, "solver__epsilon_growth": 0.0},
     ),
     replace(
         MODELS[1],
         name="parabel:paper",
         summary="Parabel as printed (Prabhu et al. 2018): squared hinge scores, weights in full",
-        settings={"weights": "float32", "score_function": "l2-hinge", "solver__epsilon": 0.1},
+        settings={
+            "weights": "float32",
+            "score_function": "l2-hinge",
+            "solver__epsilon": 0.1,
+            "solver__epsilon_growth": 0.0,
+        },
     ),
     ModelSpec(
         "disentangled:paper",

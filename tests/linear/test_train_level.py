@@ -48,6 +48,7 @@ def test_large_clusters_have_a_looser_tolerance():
     solver = SolverConfig(epsilon=0.3)
     assert [tolerance_of(solver, n) for n in (0, 10, 1024)] == [0.3] * 3
     assert tolerance_of(solver, 32 * 1024) == pytest.approx(0.6)
+    assert tolerance_of(solver.replaced(epsilon_growth=0.0), 32 * 1024) == 0.3
 
 
 @pytest.mark.parametrize("loss", ["squared-hinge", "hinge", "logistic"])
