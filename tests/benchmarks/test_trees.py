@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from benchmarks.report.rows import middle, rows_of
 from benchmarks.trees import __main__ as trees
-from benchmarks.trees import overlap
+from benchmarks.trees import overlap, tolerance
 from benchmarks.trees.arena import precisions
 from benchmarks.trees.contestants.process import measured
 from benchmarks.trees.long_tailed import long_tailed
@@ -69,6 +69,17 @@ def test_what_two_leaves_cost_is_a_record(
         assert middle(trained["measures"]["P@5"]) > 10
         assert len(trained["measures"]["cpu_seconds"]["values"]) == 2
         assert middle(record["rows"][f"small, prediction, {who}"]["measures"]["online_p50_ms"]) > 0
+
+
+def test_tolerances_are_compared_on_the_same_trees(
+    data_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tolerance.main(["--data", str(data_folder), "--seeds", "2", "--no-store"])
+    rows = json.loads(capsys.readouterr().out.splitlines()[-1])["rows"]
+    found = [rows[f"small, {name}"]["measures"]["P@1"]["values"] for name in tolerance.SOLVERS]
+    assert np.shape(found) == (5, 2)
+    # No cluster has more than 1,024 instances here, so that nothing grows.
+    assert (found[1], found[3]) == (found[2], found[4])
 
 
 def test_an_unknown_peer(monkeypatch: pytest.MonkeyPatch) -> None:
