@@ -72,6 +72,9 @@ def test_defaults_are_those_of_the_paper():
     solver = config.transport_beta, config.transport_steps, config.transport_inner_steps
     assert solver == (1.0, 50, 1)
     assert config.labels_at_once is None
+    assert SetLossConfig(scheme="all").scheme == "all"
+    with pytest.raises(ConfigError, match="scheme must be one of"):
+        SetLossConfig(scheme="first")
 
 
 @pytest.mark.parametrize(
