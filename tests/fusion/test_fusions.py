@@ -384,9 +384,10 @@ def test_log_odds_are_the_weighted_mean_of_the_members(method):
         CalibratedFusion(method="platt").fit(learned_on, Y)
 
 
-def test_scores_of_any_size_have_log_odds():
+@pytest.mark.parametrize("method", ["temperature", "isotonic"])
+def test_scores_of_any_size_have_log_odds(method):
     learned_on, Y = two_members(200)
-    fusion = CalibratedFusion(method="isotonic").fit(learned_on, Y)
+    fusion = CalibratedFusion(method=method).fit(learned_on, Y)
     for huge in (3e38, -3e38):
         one = [Predictions(part.labels[:1], np.full((1, 10), huge), N_LABELS)
                for part in learned_on]  # fmt: skip
