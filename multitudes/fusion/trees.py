@@ -93,7 +93,7 @@ def _rounded_down(values: npt.NDArray[np.float64]) -> FloatArray:
     """Return the largest float32 that is not above a value: float32 numbers compare the same."""
     with np.errstate(over="ignore"):
         near = values.astype(np.float32)
-    lower = np.nextafter(near, np.float32(-np.inf))
+        lower = np.nextafter(near, np.float32(-np.inf))
     return np.where(near > values, lower, near).clip(*_LIMITS).astype(np.float32)
 
 

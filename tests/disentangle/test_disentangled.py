@@ -12,6 +12,7 @@ from multitudes.features import ConcatFeatures, DenseFeatures, TfidfFeatures
 from multitudes.linear import OneVsAll, Parabel, SolverConfig, XRLinear
 from multitudes.metrics import precision_at_k
 from multitudes.store import load, save
+from tests.contract import cases
 from tests.linear.shop import shop as make_shop
 
 
@@ -310,3 +311,11 @@ def test_what_is_set_where_nothing_is_said():
         "predict_width": None, "match_width": None, "min_instances": 2, "tolerance": 2.0,
         "keep_examples": 3, "random_state": 0,
     }  # fmt: skip
+
+
+def test_what_a_search_tries_is_allowed():
+    X, Y = cases.features()
+    for overlap in Disentangled.search_space["overlap"].choices:
+        model = Disentangled(XRLinear(branching=4, max_leaf_size=5), overlap=overlap).fit(X, Y)
+        leaves = model.models_[0].tree_.label_clusters(model.models_[0].tree_.depth - 1)
+        assert 1 <= np.diff(leaves.indptr).max() <= overlap

@@ -267,3 +267,97 @@ def test_what_is_set_where_nothing_is_said():
         "members": [], "fusion": "auto", "candidates": 50, "random_state": 0, "n_jobs": None,
         "held_out": HeldOutConfig(share=0.1, at_most=20_000, refit=True),
     }  # fmt: skip
+
+
+def test_members_joined_with_weights_and_nothing_to_learn_from():
+    X, Y = texts()
+    words = TfidfFeatures()
+    members = [(words, OneVsAll().fit(words.fit_transform(X), Y)), OneVsAll().fit(*features())]
+    with pytest.raises(ConfigError, match="the member 'b' has not been fitted"):
+        Ensemble([("a", members[0]), ("b", OneVsAll())]).join(6)
+    ensemble = Ensemble(members[:1] * 2).join(6, weights=[3, 1])
+    assert ensemble.fusion_.weights_.table.tolist() == [[0.75, 0.25]]
+    assert ensemble.report_.fusion == "rank"
+    assert ensemble.reads_texts
+    assert ensemble.predict(X[:2]).shape == (2, 5)
+    assert not Ensemble(members[1:]).join(40).reads_texts
+
+
+def test_labels_calibrated_on_what_the_fusion_was_learned_on():
+    X, Y = features()
+    models = [XRLinear().fit(X, Y), OneVsAll().fit(X, Y)]
+    ensemble = Ensemble(models, fusion="learned", random_state=4).fit(X, Y)
+    found = ensemble.out_of_fold(X, Y)
+    assert found.shape == (150, 5)
+    lists = [model.predict(X, top_k=50) for model in models]
+    half = np.sort(np.random.default_rng(4).permutation(150)[::2])
+    other = np.setdiff1d(np.arange(150), half)
+    fusion = LearnedFusion(random_state=4).fit(
+        [one[other] for one in lists], Y[other], label_counts=np.zeros(40)
+    )
+    expected = fusion.fuse([one[half] for one in lists], top_k=5)
+    np.testing.assert_array_equal(found[half].scores, expected.scores)
+    with pytest.raises(ConfigError, match="top_k"):
+        ensemble.out_of_fold(X, Y, top_k=0)
+
+
+def test_a_copy_is_unfitted_and_keeps_fitted_members():
+    X, Y = features()
+    fitted = OneVsAll().fit(X, Y)
+    given = {"new": XRLinear(branching=4), "old": fitted}
+    for members in (given, list(given.values())):
+        ensemble = Ensemble(members, candidates=9, fusion=RankFusion(constant=2), random_state=5)
+        copy = clone(ensemble.fit(X, Y))
+        assert not hasattr(copy, "members_")
+        assert isinstance(copy.members, type(members))
+        new, old = copy.members.values() if members is given else copy.members
+        assert old is fitted
+        assert new is not given["new"]
+        assert new.branching == 4
+        assert (copy.candidates, copy.random_state) == (9, 5)
+        assert copy.fusion == ensemble.fusion is not copy.fusion
+
+
+def test_candidates_are_what_members_are_asked_for_at_least():
+    X, Y = features()
+    asked = []
+
+    class Asked(Popular):
+        def predict(self, X, *, top_k=5):
+            asked.append(top_k)
+            return super().predict(X, top_k=top_k)
+
+    ensemble = Ensemble([Asked()], fusion="rank", candidates=8).fit(X, Y)
+    assert asked == [8]
+    ensemble.predict(X)
+    ensemble.predict(X, top_k=20)
+    ensemble.predict(X, top_k=1000)
+    assert asked == [8, 8, 20, 40]  # there are no more labels
+    with pytest.raises(ConfigError, match="candidates"):
+        Ensemble([Popular()], candidates=0).fit(X, Y)
+    with pytest.raises(ConfigError, match="top_k"):
+        ensemble.predict(X, top_k=0)
+
+
+def test_members_that_need_texts_of_labels_or_keep_instances_are_known():
+    class Needs(Popular):
+        needs_label_texts = True
+
+    class Keeps(Popular):
+        instances_ = ("kept",)
+
+    assert Ensemble([Popular(), Needs()]).needs_label_texts
+    assert not Ensemble([Popular()]).needs_label_texts
+    assert not Ensemble([Needs().fit(*features())]).needs_label_texts
+    assert Ensemble([Popular()]).instances_ is None
+    ensemble = Ensemble([Popular(), Keeps()], fusion="rank").fit(*features())
+    assert ensemble.instances_ == ("kept",)
+
+
+def test_an_explanation_of_a_label_that_nobody_lists():
+    X, Y = features()
+    ensemble = Ensemble([OneVsAll(), XRLinear()], fusion="rank", candidates=2).fit(X, Y)
+    listed = ensemble.predict(X[:1], top_k=4).labels[0].tolist()
+    said = ensemble.explain(X[:1], 39 if 39 not in listed else 38)
+    assert said.score == 0
+    assert [(one.rank, one.share) for one in said.members] == [(None, 0), (None, 0)]

@@ -7,7 +7,7 @@ import pytest
 
 from multitudes import Tagger
 from multitudes.errors import StoreError
-from multitudes.fusion.reference import Reference
+from multitudes.fusion.reference import LONGEST, Reference
 from multitudes.store import loading
 from multitudes.tagger.members import fused_tagger
 
@@ -87,6 +87,17 @@ def test_only_taggers_are_members(tmp_path):
 def test_references_that_nobody_stored(stored, message):
     with pytest.raises(StoreError, match=message):
         Reference.checked(stored)
+
+
+def test_a_path_may_be_as_long_as_that_of_a_file_system():
+    longest = {"folder": "/" + "m" * (LONGEST - 1), "manifest": DIGEST}
+    assert Reference.checked(longest).to_dict() == longest
+    with pytest.raises(StoreError, match="must have an absolute path"):
+        Reference.checked({**longest, "folder": longest["folder"] + "m"})
+    with pytest.raises(StoreError, match="must have a SHA-256"):
+        Reference.checked({**longest, "manifest": DIGEST + "0"})
+    with pytest.raises(StoreError, match="must have a folder and a manifest"):
+        Reference.checked({**longest, "more": "x"})
 
 
 def test_a_folder_that_is_not_there():

@@ -41,6 +41,12 @@ def test_groups_of_one_keep_their_labels(data):
     assert np.isposinf(found.margins.data).all()
 
 
+def test_assignments_take_no_more_memory_than_they_need(data):
+    X, _, groups, group_labels = data
+    for Y in (impute(X, groups, group_labels).Y, spread(groups, group_labels)):
+        assert (Y.dtype, Y.indices.dtype, Y.indptr.dtype) == (np.float32, np.int32, np.int32)
+
+
 def test_steps_and_contrast_find_more():
     X, Y, groups, group_labels = words_of_labels(size=10, noise=6, as_counts=False)
     start, steps, contrast = (

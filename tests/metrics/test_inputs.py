@@ -39,6 +39,7 @@ def predictions(rows, n_labels=4):
         ([[0, 1]], [[1], [2]], "predictions have 1 instances and the truth 2"),
         ([], [], "0 instances"),
         (predictions([[0]]), sp.csr_array((1, 5)), "predictions: 4, truth: 5"),
+        ([[0], [0, 3]], sp.csr_array((2, 3)), "instance 1, rank 2: label 3 is not in 0..2"),
         ([["cat"]], [[1]], "predictions are names, such as 'cat', and those of the truth are ids"),
         ([[1]], [["cat"]], "truth are names, such as 'cat', and those of the predictions are ids"),
         (predictions([[1]]), [["cat"]], "give both as names, or both as ids"),

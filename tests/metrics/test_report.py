@@ -50,6 +50,12 @@ def test_predictions_too_short_for_k_are_noted(case):
     assert evaluate(case.predictions, case.Y, ks=(1, 3), skip_empty=True).notes == ()
 
 
+def test_lists_are_not_called_short_that_hold_all_labels_there_are():
+    everything, more = (evaluate([[0, 1], [1]], [[1], [last]], ks=(1, 5)) for last in (0, 2))
+    assert everything.notes == ()
+    assert more.notes[0].startswith("Predictions hold at most 2 labels per instance")
+
+
 def test_to_dict_is_json(case):
     report = evaluate(case.ranked, case.truth, resampling=Resampling(n_resamples=9))
     read = json.loads(json.dumps(report.to_dict()))

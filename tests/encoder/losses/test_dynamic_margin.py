@@ -73,6 +73,12 @@ def test_eq_3_as_printed_inverts_the_gradient_of_an_uncertain_triplet(positive, 
     assert (by_positive, by_negative) == (1.0, -1.0)
 
 
+def test_eq_3_as_printed_leaves_alone_what_is_ahead_by_exactly_gamma_min():
+    config = LossConfig(gamma_min=0.25, gamma_max=0.5)
+    assert partials(literal_hinge, config, 0.75, 0.5) == (0.0, 0.0, 0.0)
+    assert partials(literal_hinge, config, 0.5, 0.5)[0] == 0.25  # as far as one that is behind
+
+
 def test_descending_eq_3_as_printed_loses_a_lead_that_the_default_widens():
     positives, known = torch.tensor([[0]]), torch.tensor([[True, False]])
     leads = {}

@@ -16,6 +16,11 @@ from multitudes.encoder.losses import (
 )
 from multitudes.encoder.losses.config import LossConfig
 
+OTHER = {
+    "gamma_min": 0.05, "gamma_max": 0.5, "n_negatives": 2, "temperature": 0.4,
+    "regularizer_weight": 0.7, "regularizer_margin": 0.4,
+}  # fmt: skip
+"""Settings none of which is the default."""
 TERMS = ("query_to_prototype", "query_to_label", "label_to_query", "regularizer")
 
 
@@ -37,6 +42,9 @@ def toy_batch():
         (dynamic_margin_loss, LossConfig(margin="literal")),
         (triplet_loss, LossConfig(margin="fixed")),
         (softmax_loss, LossConfig(kind="softmax")),
+        (dynamic_margin_loss, LossConfig(**OTHER)),
+        (triplet_loss, LossConfig(margin="fixed", fixed_margin=0.7, **OTHER)),
+        (softmax_loss, LossConfig(kind="softmax", softmax_temperature=0.4, **OTHER)),
     ],
 )
 def test_terms_are_the_single_losses_and_sum_up_by_eq_5(loss, config):
@@ -51,7 +59,7 @@ def test_terms_are_the_single_losses_and_sum_up_by_eq_5(loss, config):
         prototype_regularizer(to_prototypes, to_texts, positives, known, config=config),
     ]
     assert [terms[name].item() for name in TERMS] == pytest.approx([e.item() for e in expected])
-    total = sum(expected[:3]) + 0.1 * expected[3]
+    total = sum(expected[:3]) + config.regularizer_weight * expected[3]
     assert terms["loss"].item() == pytest.approx(total.item())
 
 
@@ -71,6 +79,18 @@ def test_without_the_prototype_term_there_is_no_regularizer():
     config = LossConfig(query_to_prototype=False)
     terms = multi_objective_loss(instances, texts, prototypes, targets, config=config)
     assert set(terms) == {"query_to_label", "label_to_query", "loss"}
+
+
+@pytest.mark.parametrize("kind", ["triplet", "softmax"])
+@pytest.mark.parametrize("term", TERMS[:3])
+def test_each_term_can_be_alone(term, kind):
+    batch = toy_batch()
+    alone = {name: name == term for name in TERMS[:3]}
+    config = LossConfig(kind=kind, regularizer_weight=0.0, **alone)
+    terms = multi_objective_loss(*batch, config=config)
+    assert set(terms) == {term, "loss"}
+    beside_others = multi_objective_loss(*batch, config=LossConfig(kind=kind))[term]
+    assert terms["loss"].item() == terms[term].item() == beside_others.item() > 0
 
 
 def trained(margin, *, n_labels, steps):
@@ -119,6 +139,17 @@ def test_is_float32_under_mixed_precision():
         mixed = multi_objective_loss(instances, texts, prototypes, targets)["loss"]
     assert mixed.dtype == torch.float32
     assert mixed.item() == exact.item()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_similarities_of_embeddings_in_few_bits_are_float32(dtype):
+    *embeddings, targets = toy_batch()
+    short = [rows.to(dtype) for rows in embeddings]
+    found = multi_objective_loss(*short, targets)["loss"]
+    wide = torch.promote_types(dtype, torch.float32)
+    expected = multi_objective_loss(*(rows.to(wide) for rows in short), targets)["loss"]
+    assert found.dtype == wide
+    assert found.item() == expected.item()
 
 
 @pytest.mark.parametrize("kind", ["triplet", "softmax"])

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitudes.encoder.losses.targets import draw_positives, make_targets
+from multitudes.encoder.losses.targets import BITS_31, _mixed, draw_positives, make_targets
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), max_size=30)
 
@@ -54,6 +54,42 @@ def test_rows_draw_independently():
     drawn = draw_positives(rows, columns, n_rows=4000, random_state=1)[:, 0]
     assert 1840 < drawn.sum() < 2160
     assert 1840 < (drawn[1:] ^ drawn[:-1]).sum() < 2160
+
+
+def test_every_bit_of_a_seed_has_a_say():
+    rows, columns = torch.zeros(1000, dtype=torch.int64), torch.arange(1000)
+
+    def draw(random_state):
+        drawn = draw_positives(rows, columns, n_rows=1, n_drawn=3, random_state=random_state)
+        return tuple(drawn[0].tolist())
+
+    with_bits = {draw(1 << bit) for bit in range(93)}
+    assert draw(0) not in with_bits
+    assert len(with_bits) == 31  # longer seeds are folded
+
+
+def test_no_two_numbers_are_scrambled_to_one():
+    # Of so many numbers, a scramble of two to one would send some eight pairs together.
+    numbers = torch.randint(BITS_31, (1 << 18,), generator=torch.Generator().manual_seed(0))
+    numbers = numbers.unique()
+    scrambled = _mixed(numbers)
+    assert len(scrambled.unique()) == len(numbers)
+    assert 0 <= scrambled.min() < scrambled.max() <= BITS_31
+    assert _mixed(int(numbers[5])) == scrambled[5]
+
+
+def test_one_instance_is_drawn_for_a_label_unless_more_are_wanted():
+    positives = torch.zeros(3, 1, dtype=torch.int64)
+    rows, columns = torch.arange(3), torch.zeros(3, dtype=torch.int64)
+    both = positives, rows, columns
+    assert make_targets(*both, n_labels=2, random_state=0).label_positives.shape == (2, 1)
+    more = make_targets(*both, n_labels=2, random_state=0, n_label_positives=4).label_positives
+    assert sorted(more[0].tolist()) == [-1, 0, 1, 2]
+    draws = {
+        make_targets(*both, n_labels=1, random_state=seed).label_positives.item()
+        for seed in range(20)
+    }
+    assert draws == {0, 1, 2}
 
 
 def test_targets_of_a_batch():

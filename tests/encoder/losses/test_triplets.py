@@ -49,6 +49,9 @@ def test_the_same_pairs_in_another_matrix():
     other = triplets.within(torch.tensor([[1.0, 2.0, 3.0]]))
     assert other.positive.tolist() == [[1.0]]
     assert other.negative.tolist() == [[3.0]]
+    third = other.within(torch.tensor([[4.0, 5.0, 6.0]]))
+    assert third.picked.tolist() == [[4.0, 6.0]]
+    assert torch.equal(third.valid, triplets.valid)
 
 
 LOSSES = [triplet_loss, dynamic_margin_loss, softmax_loss]

@@ -41,6 +41,22 @@ def weights(network):
     return {name: p.detach().numpy().copy() for name, p in network.named_parameters()}
 
 
+@pytest.mark.parametrize(
+    ("name", "allowed", "refused"),
+    [
+        ("validation_fraction", (0.0, 0.9), (-0.1, 0.91)), ("n_epochs", (1,), (0,)),
+        ("batch_size", (1,), (0,)), ("patience", (1,), (0,)), ("weight_decay", (0.0,), (-0.1,)),
+        ("learning_rate", (1e-9, 100.0), (0.0, 101.0)), ("monitor", ("loss",), ("recall",)),
+    ],
+)  # fmt: skip
+def test_settings_that_make_sense(name, allowed, refused):
+    for value in allowed:
+        assert getattr(MIMLTraining(**{name: value}), name) == value
+    for value in refused:
+        with pytest.raises(ConfigError, match=name):
+            MIMLTraining(**{name: value})
+
+
 def test_the_loss_falls():
     _, epochs = trained(MIMLTraining(n_epochs=30, learning_rate=0.03))
     assert len(epochs) == 30

@@ -12,13 +12,13 @@ from multitudes.seq2set.losses import set_generation_loss, transport_loss
 from multitudes.seq2set.losses.config import SetLossConfig
 from multitudes.seq2set.losses.set_generation import ascending
 from multitudes.seq2set.losses.step_matching import Matcher
-from multitudes.seq2set.network.label_softmax import OutputLayer
+from multitudes.seq2set.network.label_softmax import OutputLayer, Scored
 
 from ..operations import WAITING, Operations
 from .dense import dense_matching_loss, problems, random_problem
 
 
-def loss_terms(problem, *, scheme="all", empty=0, **settings):
+def loss_terms(problem, *, scheme="all", empty=0, scored=None, **settings):
     states, weight, bias, embeddings, targets = problem
     return set_generation_loss(
         states,
@@ -28,6 +28,7 @@ def loss_terms(problem, *, scheme="all", empty=0, **settings):
         matcher=Matcher(scheme, n_jobs=1),
         embeddings=embeddings,
         config=SetLossConfig(**settings),
+        scored=scored,
     )
 
 
@@ -114,8 +115,20 @@ def test_matching_alone_needs_no_embeddings():
     terms = loss_terms((states, weight, bias, None, targets), transport_weight=0)
     assert list(terms) == ["matching", "loss"]
     assert terms["loss"] is terms["matching"]
+    unused = loss_terms(random_problem(), transport_weight=0)  # embeddings are given
+    assert list(unused) == ["matching", "loss"]
+    assert unused["loss"].item() == terms["loss"].item()
     with pytest.raises(ConfigError, match="transport_weight is 8.0, which takes label embeddings"):
         loss_terms((states, weight, bias, None, targets))
+
+
+def test_products_that_were_made_already_are_not_made_again():
+    states, weight, bias, embeddings, targets = random_problem()
+    others = 3 * states  # products of these tell what was read
+    scored = Scored((others @ weight.T).transpose(0, 1).contiguous(), weight)
+    found = loss_terms((states, weight, bias, embeddings, targets), scored=scored)
+    expected = loss_terms((others, weight, bias, embeddings, targets))
+    torch.testing.assert_close(found, expected)
 
 
 def test_any_label_can_be_the_empty_one():

@@ -39,6 +39,13 @@ def test_it_is_weighted_cross_entropy_on_the_matched_order(empty_weight):
     torch.testing.assert_close(loss, expected)
 
 
+def test_empty_steps_weigh_a_fifth_unless_told_otherwise():
+    log_probs = random_log_probs()
+    batch = log_probs[:, :, :1], log_probs[:, :, 1], torch.tensor([[2], [-1], [0]])
+    default, same = set_matching_loss(*batch), set_matching_loss(*batch, empty_weight=0.2)
+    assert default.item() == same.item()
+
+
 def test_what_a_missing_target_holds_has_no_say():
     log_probs = random_log_probs()
     steps = torch.tensor([[0, -1], [-1, -1], [3, 1]])

@@ -74,6 +74,20 @@ def test_the_mean_is_over_instances_with_targets():
     assert transport_loss(expected, targets, torch.zeros_like(has_target)).item() == 0
 
 
+def test_the_solver_is_the_configured_one():
+    expected, targets, has_target = random_vectors(6)
+    config = SetLossConfig(transport_beta=2.0, transport_steps=3, transport_inner_steps=2)
+    loss = transport_loss(expected, targets, has_target, config=config).item()
+
+    def by(*iterations):
+        each = transport_distances(expected, targets, has_target, Iterations(*iterations))
+        return each.mean().item()
+
+    assert loss == pytest.approx(by(2.0, 3, 2), abs=1e-12)
+    others = [by(1.0, 3, 2), by(2.0, 50, 2), by(2.0, 3, 1), by(2.0, 2, 3)]
+    assert all(abs(other - loss) > 1e-4 for other in others)
+
+
 def test_gradient_by_finite_differences_where_the_plan_is_optimal():
     expected, targets, has_target = random_vectors(2, n_steps=3, width=3, d=3)
 
