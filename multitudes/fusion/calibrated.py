@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from multitudes.errors import ConfigError
+from multitudes.errors import ConfigError, DataError
 from multitudes.fusion.lists import Block, Lists, checked_lists
 from multitudes.fusion.names import TextWords
 from multitudes.fusion.rank import checked_member_weights
@@ -25,7 +25,7 @@ from multitudes.fusion.weights import (
 from multitudes.scores.calibrated import CALIBRATIONS, Calibration
 from multitudes.scores.outcomes import outcomes
 from multitudes.store import State, build, checks
-from multitudes.types import FloatArray, Predictions, Sparse
+from multitudes.types import NO_LABEL, FloatArray, Predictions, Sparse
 
 LOWEST = np.float32(-1e30)
 NEAREST = 1e-6
@@ -72,6 +72,13 @@ class CalibratedFusion(WeightedFusion):
         if self.method not in CALIBRATIONS:
             raise ConfigError(f"method must be one of {list(CALIBRATIONS)}, got {self.method!r}")
         each = checked_member_weights(self.weights, len(lists.members))
+        for number, one in enumerate(lists.members, 1):
+            if not (one.labels != NO_LABEL).any():
+                raise DataError(
+                    f"the {number}. of {len(lists.members)} members lists no label for any of "
+                    f"{len(one):,} instances, so that nothing tells what its scores are worth: "
+                    "leave it out, or fuse by rank"
+                )
         self.calibrations_: list[Calibration] = [
             CALIBRATIONS[self.method]().fit(m, truth) for m in lists.members
         ]

@@ -122,9 +122,15 @@ def _check_settings(state: State) -> None:
     wanted = {"fusion", "n_held_out", "members", "fusions"}
     if not isinstance(report, Mapping) or set(report) != wanted or report["fusion"] not in FUSIONS:
         raise StoreError(f"report must have {sorted(wanted)}, got {report!r:.60}")
-    checks.numbers([report["n_held_out"]], "report.n_held_out", n=1)
+    _numbers_by_name({"n_held_out": report["n_held_out"]}, "report")
     for name in ("members", "fusions"):
-        checks.numbers(report[name], f"report.{name}")
+        _numbers_by_name(report[name], f"report.{name}")
+
+
+def _numbers_by_name(values: Any, name: str) -> None:
+    checks.numbers(values, name)
+    if not isinstance(values, Mapping) or None in values.values():
+        raise StoreError(f"{name} must be numbers by name, got {values!r:.60}")
 
 
 def from_state(state: State) -> tuple[dict[str, Any], dict[str, Any]]:

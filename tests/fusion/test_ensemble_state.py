@@ -106,7 +106,8 @@ REPORT = {"fusion": "rank", "n_held_out": 0, "members": {}, "fusions": {}}
         ("n_features", -1), ("held_out", {"share": 2}), ("report", None),
         ("report", {**REPORT, "fusion": "auto"}), ("report", {**REPORT, "more": 1}),
         ("report", {**REPORT, "n_held_out": "x"}), ("report", {**REPORT, "members": {"a": "x"}}),
-        ("report", {**REPORT, "fusions": {"a": "x"}}),
+        ("report", {**REPORT, "fusions": {"a": "x"}}), ("report", {**REPORT, "fusions": [0.5]}),
+        ("report", {**REPORT, "members": {"a": None}}), ("report", {**REPORT, "n_held_out": None}),
     ],
 )  # fmt: skip
 def test_settings_that_nobody_stored(over_features, name, value):

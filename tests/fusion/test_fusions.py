@@ -285,6 +285,13 @@ def test_a_member_that_says_nothing_is_left_alone(make):
     assert (found.labels >= 0).all()
 
 
+def test_a_member_without_a_single_label_cannot_be_calibrated():
+    (one, _), Y = two_members(40)
+    silent = Predictions(np.full_like(one.labels, -1), one.scores, one.n_labels)
+    with pytest.raises(DataError, match=r"the 2\. of 2 members lists no label"):
+        CalibratedFusion().fit([one, silent], Y)
+
+
 def test_ranks_count_from_a_constant_of_3_unless_told_otherwise():
     given = [lists([3, 1], [5]), lists([1, 2], [])]
     default, same, other = (
