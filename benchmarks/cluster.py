@@ -103,9 +103,12 @@ def driver(one: dict[str, Any]) -> dict[str, float]:
 
 def of_stage(stage: dict[str, Any]) -> dict[str, float]:
     """What a record has of a stage; ``work`` are the seconds of all pieces."""
-    work = sum(sum(one["seconds"]) for one in stage["rounds"])
-    files = stage["bytes"] / 2**20
-    return {"wall": stage["wall"], "before": stage["before"], "work": work, "megabytes": files}
+    return {
+        "wall": stage["wall"],
+        "before": stage["before"],
+        "work": sum(stage["seconds"]),
+        "megabytes": stage["bytes"] / 2**20,
+    }
 
 
 def write_shards(folder: Path, n_labels: int, n_shards: int) -> None:
@@ -167,8 +170,7 @@ def measure(folder: Path, nodes: int) -> dict[str, Any]:
     finally:
         stop()
     for name, stage in stages.items():
-        found = [folder for folder in run.glob("*") if stage_of(folder.name) == name]
-        stage["bytes"] = sum(f.stat().st_size for one in found for f in one.glob("*"))
+        stage["bytes"] = sum(file.stat().st_size for file in (run / name).glob("*"))
     manifest = json.loads((model / "manifest.json").read_text())
     result = {
         "seconds": seconds,
@@ -183,43 +185,34 @@ def measure(folder: Path, nodes: int) -> dict[str, Any]:
     return result
 
 
-def stage_of(name: str) -> str:
-    """Return the name of a stage, without the number of its round."""
-    return name.partition("-")[0]
-
-
 class recorded:  # noqa: N801
     """Keep what each stage takes: seconds of the whole, of each piece, and what came before."""
 
     def __init__(self, stages: dict[str, dict[str, Any]]) -> None:
-        self._stages, self._map = stages, Run.map
+        self._stages, self._plain = stages, Run.grow
         self._ended = time.perf_counter()
 
     def __enter__(self) -> None:
-        stages, plain = self._stages, self._map
+        stages, plain = self._stages, self._plain
 
-        def timed(
-            run: Run, cluster: Any, stage: Any, shared: Any, items: Any, *, costs: Any
-        ) -> Any:
+        def timed(run: Run, cluster: Any, stage: Any, *rest: Any, **more: Any) -> Any:
             start = time.perf_counter()
-            seconds = plain(run, cluster, stage, shared, items, costs=costs)
+            computed = plain(run, cluster, stage, *rest, **more)
             end = time.perf_counter()
-            name = stage_of(stage.name)
-            own = stages.setdefault(name, {"wall": 0.0, "before": 0.0, "rounds": []})
-            own["wall"] += end - start
-            own["before"] += start - self._ended
-            order = sorted(seconds, key=lambda number: -costs[number])
-            own["rounds"].append(
-                {"wall": end - start, "costs": [float(costs[n]) for n in order],
-                 "seconds": [seconds[n] for n in order]}
-            )  # fmt: skip
+            stages[stage.name] = {
+                "wall": end - start,
+                "before": start - self._ended,
+                "pieces": [one.number for one in computed],
+                "costs": [one.cost for one in computed],
+                "seconds": [one.seconds for one in computed],
+            }
             self._ended = end
-            return seconds
+            return computed
 
-        Run.map = timed  # type: ignore[method-assign]
+        Run.grow = timed  # type: ignore[method-assign]
 
     def __exit__(self, *exception: object) -> None:
-        Run.map = self._map  # type: ignore[method-assign]
+        Run.grow = self._plain  # type: ignore[method-assign]
 
 
 class Memory:

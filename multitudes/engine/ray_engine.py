@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from multitudes.engine.cluster import Item, Result, in_use
+from multitudes.engine.cluster import Further, Item, Result, in_use
 from multitudes.engine.head import SECONDS_BETWEEN_LOOKS, Head, parsed
 from multitudes.errors import ConfigError, MultitudesError, ResourceError, require
 from multitudes.version import __version__
@@ -113,35 +113,47 @@ class RayCluster:
         *,
         costs: Sequence[float],
         advance: Callable[[float], None],
+        further: Further[Item] | None = None,
     ) -> list[Result]:
         """See `Cluster.map`."""
         self._head.check(at_once=True)
         ray = self._ray
         remote = ray.remote(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")(function)
         n_cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        parts = equal_parts(costs, PARTS_PER_CORE * n_cores)
+        todo = list(zip(items, costs, strict=True))
+        share = sum(costs) / (PARTS_PER_CORE * n_cores)
         results: dict[int, Result] = {}
-        waiting: list[Any] = []
+        orders: dict[Any, list[int]] = {}
         try:
             held = ray.put(shared)
-            orders = {remote.remote(held, [items[i] for i in part]): part for part in parts}
-            waiting = list(orders)
-            while waiting:
+
+            def order(start: int) -> None:
+                """Let what comes from there on be done."""
+                for part in parts_of([cost for _, cost in todo[start:]], share):
+                    own = [start + i for i in part]
+                    orders[remote.remote(held, [todo[i][0] for i in own])] = own
+
+            order(0)
+            while orders:
                 self._head.check()
-                done, waiting = ray.wait(waiting, timeout=SECONDS_BETWEEN_LOOKS)
-                for order in done:
-                    part = orders[order]
-                    results.update(zip(part, self._get(order), strict=True))
-                    advance(sum(costs[i] for i in part))
+                done, _ = ray.wait(list(orders), timeout=SECONDS_BETWEEN_LOOKS)
+                for one in done:
+                    found = self._get(one)
+                    part, before = orders.pop(one), len(todo)
+                    results.update(zip(part, found, strict=True))
+                    advance(sum(todo[i][1] for i in part))
+                    if further is not None:
+                        todo.extend(new for number in part for new in further(number))
+                        order(before)
         except ResourceError:
             raise
         except Exception as error:  # without a head, of any kind
             self._head.check(at_once=True)
             raise _failure(ray, error) from error
         finally:  # of what failed here or was interrupted, nothing goes on there
-            for order in [] if self._head.lost else waiting:
-                ray.cancel(order, force=True)
-        return [results[i] for i in range(len(items))]
+            for one in () if self._head.lost else orders:
+                ray.cancel(one, force=True)
+        return [results[i] for i in range(len(todo))]
 
     def everywhere(self, function: Callable[[], Result]) -> list[Result]:
         """See `Cluster.everywhere`."""
@@ -158,7 +170,11 @@ class RayCluster:
 
 def equal_parts(costs: Sequence[float], n_parts: int) -> list[list[int]]:
     """Numbers of items that stand together, cut where about a part's share of all costs is full."""
-    share = sum(costs) / n_parts
+    return parts_of(costs, sum(costs) / n_parts)
+
+
+def parts_of(costs: Sequence[float], share: float) -> list[list[int]]:
+    """Numbers of items that stand together, cut wherever a part has its share."""
     parts: list[list[int]] = []
     full = share
     for i, cost in enumerate(costs):

@@ -1,12 +1,14 @@
 """The label tree, from embeddings that lie in ranges of labels.
 
 Which splits in two make the tree is planned ahead, and a split reads its own labels only. So large
-nodes are split side by side, round by round, by machines that read the embeddings where they lie,
-until the subtrees are small enough to be done by one machine each, in memory.
+nodes are split side by side, each as soon as the one above it is, by machines that read the
+embeddings where they lie, until subtrees are small enough to be done by one machine each, in
+memory.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +25,7 @@ from multitudes.labels.node_splitting import Sides, SparseRows, split_large
 from multitudes.labels.split_plan import START, STOP, SplitPlan, plan_splits, tree_arities
 from multitudes.labels.tree_building import LARGE, level_offsets
 from multitudes.shards.embedding import EMBEDDING
-from multitudes.shards.run import Arrays, Run, Stage
+from multitudes.shards.run import Arrays, Piece, Run, Stage
 from multitudes.types import FloatArray, IntArray, LabelArray
 
 SUBTREES = 64
@@ -119,23 +121,27 @@ def grow_tree(
     arities = tree_arities(n_labels, branching, max_leaf_size)
     plan = plan_splits(n_labels, arities, random_state=seed)
     order = np.arange(n_labels, dtype=np.int32)
-    enough = max(min(int(embeddings.sizes.sum()) // SUBTREES, SUBTREE), LARGE)
-    rounds, pending = 0, [0] * (len(plan.nodes) > 0)
-    while pending:
-        sizes = [int(embeddings.sizes[order[_span(plan, node)]].sum()) for node in pending]
-        items = [
-            (plan.subtree(node) if size <= enough else plan.nodes[node : node + 1], order[span])
-            for node, size in zip(pending, sizes, strict=True)
-            if (span := _span(plan, node))
-        ]
-        stage = Stage(f"tree-{rounds}", "clustering labels", split_labels)
-        run = embeddings.run
-        run.map(cluster, stage, embeddings, items, costs=[float(size) for size in sizes])
-        below = []
-        for number, (node, size) in enumerate(zip(pending, sizes, strict=True)):
-            order[_span(plan, node)] = run.read(stage.name, number)["order"]
-            below += plan.children(node) if size > enough else []
-        rounds, pending = rounds + 1, below
+    large: set[int] = set()
+    run = embeddings.run
+    n_values = int(embeddings.sizes.sum())
+    enough = max(min(n_values // SUBTREES, SUBTREE), LARGE)
+
+    def piece(node: int) -> Piece:
+        """Split a large node, whose children are pieces of their own, or all of a subtree."""
+        own = order[_span(plan, node)]
+        size = int(embeddings.sizes[own].sum())
+        if size > enough:
+            large.add(node)
+        nodes = plan.nodes[node : node + 1] if node in large else plan.subtree(node)
+        return Piece(node, (nodes, own.copy()), float(size))
+
+    def below(node: int) -> list[Piece]:
+        order[_span(plan, node)] = run.read(CLUSTERING.name, node)["order"]
+        return [piece(child) for child in plan.children(node)] if node in large else []
+
+    passes = math.ceil(math.log2(max(n_values / enough, 1))) + 1  # over all values, about
+    root = [piece(0)] if len(plan.nodes) else []
+    run.grow(cluster, CLUSTERING, embeddings, root, below, total=float(passes * n_values))
     return LabelTree(level_offsets(arities, plan.leaf_offsets), order, n_labels)
 
 
@@ -157,6 +163,9 @@ def split_labels(run: Run, embeddings: Embeddings, item: tuple[IntArray, LabelAr
     local = np.arange(len(order), dtype=np.int32)
     split_subtree(rows, nodes, local)
     return {"order": order[local]}
+
+
+CLUSTERING = Stage("tree", "clustering labels", split_labels)
 
 
 def split_subtree(rows: SparseRows, nodes: IntArray, order: LabelArray) -> None:

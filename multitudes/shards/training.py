@@ -19,7 +19,7 @@ from multitudes.linear.checkpoint import NOT_IN_RESULT
 from multitudes.shards.clustering import Embeddings, grow_tree
 from multitudes.shards.counting import COUNTING, Source
 from multitudes.shards.embedding import EMBEDDING
-from multitudes.shards.levels import WEIGHTS, TreeWork, train_levels
+from multitudes.shards.levels import TreeWork, stored_level, train_levels
 from multitudes.shards.merging import merge_features, merge_labels
 from multitudes.shards.pieces import PIECES, Pieces
 from multitudes.shards.places import find_shards
@@ -168,5 +168,5 @@ class MappedLevel:
         self._run, self._level = run, level
 
     def to_state(self) -> State:
-        """Return the mapped arrays."""
-        return State("level-weights", arrays=self._run.read(WEIGHTS.name, self._level))
+        """Return the mapped arrays, and where they lie."""
+        return stored_level(self._run, self._level)
