@@ -145,9 +145,11 @@ class RayCluster:
                     if further is not None:
                         todo.extend(new for number in part for new in further(number))
                         order(before)
-        except ResourceError:
-            raise
         except Exception as error:  # without a head, of any kind
+            if isinstance(error, MultitudesError) and not isinstance(
+                error, ray.exceptions.RayError
+            ):
+                raise  # ours: without a head, or of `further`
             self._head.check(at_once=True)
             raise _failure(ray, error) from error
         finally:  # of what failed here or was interrupted, nothing goes on there
