@@ -9,6 +9,10 @@ each stage; bytes of rows that machines pull out of the pieces. The models must 
 for byte. What Ray needs to start is not counted, nor is the compiling of kernels: a small problem
 is trained before.
 
+``--beside`` trains twice at the same time, each on a cluster of one node with a core of its own.
+They share no work and no network, only this computer: its memory, its disk, its hypervisor. What
+they lose by that, two nodes played on it lose too, however their work is shared.
+
 Each number of nodes may be measured by itself (``--nodes 2``): what was measured lies in
 ``--folder`` and is put together by ``--store``.
 """
@@ -48,19 +52,32 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=32)
     parser.add_argument("--nodes", type=int, nargs="*", default=[1, 2, 4])
     parser.add_argument("--folder", type=Path, default=Path("/tmp/multitudes-cluster"))
+    parser.add_argument("--beside", action="store_true", help="two clusters of one node at once")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--core", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--store", action="store_true", help="keep as benchmarks/results")
     given = parser.parse_args()
     folder = given.folder / str(given.labels)
+    if given.core is not None:  # one of two
+        os.sched_setaffinity(0, {given.core})
+        found = measure(folder, 1, name=f"beside-{given.core}")
+        (folder / f"beside-{given.core}.json").write_text(json.dumps(found))
+        return
     if given.one is not None:
         (folder / f"{given.one}.json").write_text(json.dumps(measure(folder, given.one)))
         return
     write_shards(folder, given.labels, given.shards)
     write_shards(given.folder / str(WARM_UP), WARM_UP, 2)
+    command = [sys.executable, "-m", "benchmarks.cluster", "--folder", str(given.folder)]
     for nodes in given.nodes:
-        command = [sys.executable, "-m", "benchmarks.cluster", "--folder", str(given.folder)]
         for labels in (WARM_UP, given.labels):
             subprocess.run([*command, "--labels", str(labels), "--one", str(nodes)], check=True)
+    if given.beside:
+        cores = sorted(os.sched_getaffinity(0))[:2]
+        both = [*command, "--labels", str(given.labels), "--core"]
+        started = [subprocess.Popen([*both, str(core)]) for core in cores]
+        if any([process.wait() for process in started]):
+            raise SystemExit("one of two trainings side by side has failed")
     summarize(folder, given)
 
 
@@ -68,10 +85,11 @@ def summarize(folder: Path, given: Any) -> None:
     """Show all that was measured of a problem, and store it."""
     found = {
         int(path.stem): json.loads(path.read_text())
-        for path in sorted(folder.glob("*.json"), key=lambda path: int(path.stem))
+        for path in sorted(folder.glob("[0-9]*.json"), key=lambda path: int(path.stem))
     }
     first = found[min(found)]
-    if len({one["model"] for one in found.values()}) != 1:
+    beside = [json.loads(path.read_text()) for path in sorted(folder.glob("beside-*.json"))]
+    if len({one["model"] for one in [*found.values(), *beside]}) != 1:
         raise SystemExit("the models differ")
     rows = [
         [str(nodes), f"{one['seconds']:.1f}", f"{first['seconds'] / one['seconds']:.2f}",
@@ -92,8 +110,15 @@ def summarize(folder: Path, given: Any) -> None:
         | {"driver": driver(one), "stages": {}, "model": ""}
         for nodes, one in found.items()
     }
+    if beside:
+        mean = sum(one["seconds"] for one in beside) / len(beside)
+        print(f"1 node beside another: {mean:.1f} s, {mean / first['seconds']:.2f} times as long")
+        work = {name: {"work": sum(sum(one["stages"][name]["seconds"]) for one in beside) / 2}
+                for name in first["stages"]}  # fmt: skip
+        sections["1 node beside another"] = {"seconds": mean} | work
     settings = {"labels": given.labels, "shards": given.shards}
-    finish("cluster", rows_of(sections), settings=settings, raw=found, store=given.store)
+    raw = {"nodes": found, "beside": beside}
+    finish("cluster", rows_of(sections), settings=settings, raw=raw, store=given.store)
 
 
 def driver(one: dict[str, Any]) -> dict[str, float]:
@@ -155,9 +180,10 @@ def start_machines(n: int) -> tuple[str, Any]:
     return cluster.address, cluster.shutdown
 
 
-def measure(folder: Path, nodes: int) -> dict[str, Any]:
+def measure(folder: Path, nodes: int, name: str = "") -> dict[str, Any]:
     """Train on so many nodes, from text to saved model."""
-    run, model = folder / f"run-{nodes}", folder / f"model-{nodes}"
+    name = name or str(nodes)
+    run, model = folder / f"run-{name}", folder / f"model-{name}"
     for old in (run, model):
         shutil.rmtree(old, ignore_errors=True)
     address, stop = start_machines(nodes)
@@ -170,7 +196,8 @@ def measure(folder: Path, nodes: int) -> dict[str, Any]:
     finally:
         stop()
     for name, stage in stages.items():
-        stage["bytes"] = sum(file.stat().st_size for file in (run / name).glob("*"))
+        files = [*run.glob(f"{name}/*"), *(run.glob("levels/*") if name == "weights" else ())]
+        stage["bytes"] = sum(file.stat().st_size for file in files)
     manifest = json.loads((model / "manifest.json").read_text())
     result = {
         "seconds": seconds,
@@ -195,14 +222,24 @@ class recorded:  # noqa: N801
     def __enter__(self) -> None:
         stages, plain = self._stages, self._plain
 
-        def timed(run: Run, cluster: Any, stage: Any, *rest: Any, **more: Any) -> Any:
+        def timed(
+            run: Run, cluster: Any, stage: Any, shared: Any, first: Any, below: Any, **more: Any
+        ) -> Any:
+            above: dict[int, int] = {}
+
+            def noted(number: int) -> Any:
+                found = below(number)
+                above.update((piece.number, number) for piece in found)
+                return found
+
             start = time.perf_counter()
-            computed = plain(run, cluster, stage, *rest, **more)
+            computed = plain(run, cluster, stage, shared, first, noted, **more)
             end = time.perf_counter()
+            places = {one.number: i for i, one in enumerate(computed)}
             stages[stage.name] = {
                 "wall": end - start,
                 "before": start - self._ended,
-                "pieces": [one.number for one in computed],
+                "above": [places.get(above.get(one.number, -1)) for one in computed],
                 "costs": [one.cost for one in computed],
                 "seconds": [one.seconds for one in computed],
             }

@@ -17,7 +17,9 @@ from multitudes.engine.head import SECONDS_BETWEEN_LOOKS, Head, parsed
 from multitudes.errors import ConfigError, MultitudesError, ResourceError, require
 from multitudes.version import __version__
 
-PARTS_PER_CORE = 8  # so that no core is left with a long part at the end
+PARTS_PER_CORE = 4  # of what is left
+LAST_PARTS_PER_CORE = 32  # of all: parts are not shorter than that
+LATER_PARTS_PER_CORE = 8  # of what there was at first: parts of what is found later
 SECONDS_TO_ANSWER = 5.0
 RETRIES = 3  # of a piece of work whose worker died
 
@@ -104,6 +106,7 @@ class RayCluster:
     def __init__(self, ray: Any, head: Head) -> None:
         self._ray = ray
         self._head = head
+        self._remote: dict[Callable[..., Any], Any] = {}
 
     def map(
         self,
@@ -118,33 +121,36 @@ class RayCluster:
         """See `Cluster.map`."""
         self._head.check(at_once=True)
         ray = self._ray
-        remote = ray.remote(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")(function)
+        if function not in self._remote:  # once, or workers would fetch it for each stage
+            as_task = ray.remote(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")
+            self._remote[function] = as_task(function)
+        remote = self._remote[function]
         n_cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         todo = list(zip(items, costs, strict=True))
-        share = sum(costs) / (PARTS_PER_CORE * n_cores)
         results: dict[int, Result] = {}
         orders: dict[Any, list[int]] = {}
         try:
             held = ray.put(shared)
 
-            def order(start: int) -> None:
-                """Let what comes from there on be done."""
-                for part in parts_of([cost for _, cost in todo[start:]], share):
-                    own = [start + i for i in part]
-                    orders[remote.remote(held, [todo[i][0] for i in own])] = own
+            def order(parts: list[list[int]]) -> None:
+                for part in parts:
+                    orders[remote.remote(held, [todo[i][0] for i in part])] = part
 
-            order(0)
+            order(shrinking_parts(costs, n_cores))
             while orders:
                 self._head.check()
                 done, _ = ray.wait(list(orders), timeout=SECONDS_BETWEEN_LOOKS)
                 for one in done:
                     found = self._get(one)
-                    part, before = orders.pop(one), len(todo)
+                    part = orders.pop(one)
                     results.update(zip(part, found, strict=True))
                     advance(sum(todo[i][1] for i in part))
                     if further is not None:
-                        todo.extend(new for number in part for new in further(number))
-                        order(before)
+                        new = [another for number in part for another in further(number)]
+                        places = range(len(todo), len(todo) + len(new))
+                        todo += new
+                        parts = later_parts([cost for _, cost in new], sum(costs), n_cores)
+                        order([[places[i] for i in part] for part in parts])
         except Exception as error:  # without a head, of any kind
             if isinstance(error, MultitudesError) and not isinstance(
                 error, ray.exceptions.RayError
@@ -170,21 +176,31 @@ class RayCluster:
                 self._head.check()
 
 
-def equal_parts(costs: Sequence[float], n_parts: int) -> list[list[int]]:
-    """Numbers of items that stand together, cut where about a part's share of all costs is full."""
-    return parts_of(costs, sum(costs) / n_parts)
+def shrinking_parts(costs: Sequence[float], n_cores: int) -> list[list[int]]:
+    """Numbers of items that stand together: long parts first, for few orders, and short ones last.
+
+    A part is a share of what is left, so that no core works on alone for long at the end.
+    """
+    smallest = sum(costs) / (LAST_PARTS_PER_CORE * n_cores)
+    return _parts(costs, lambda left: max(left / (PARTS_PER_CORE * n_cores), smallest))
 
 
-def parts_of(costs: Sequence[float], share: float) -> list[list[int]]:
-    """Numbers of items that stand together, cut wherever a part has its share."""
+def later_parts(costs: Sequence[float], total: float, n_cores: int) -> list[list[int]]:
+    """Return the parts of items that were found later, all of a share of the first items' cost."""
+    return _parts(costs, lambda _: total / (LATER_PARTS_PER_CORE * n_cores))
+
+
+def _parts(costs: Sequence[float], share: Callable[[float], float]) -> list[list[int]]:
+    """Numbers of items that stand together, until they have a share of what was left before."""
+    left, room = sum(costs), 0.0
     parts: list[list[int]] = []
-    full = share
     for i, cost in enumerate(costs):
-        if full >= share:
+        if room <= 0 or not parts:
             parts.append([])
-            full = 0.0
+            room = share(left)
         parts[-1].append(i)
-        full += cost
+        room -= cost
+        left -= cost
     return parts
 
 

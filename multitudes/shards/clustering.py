@@ -30,8 +30,8 @@ from multitudes.types import FloatArray, IntArray, LabelArray
 
 SUBTREES = 64
 """A node with less than this part of all values is one machine's, with all that is below it."""
-SUBTREE = 1 << 24
-"""Nor more values than this."""
+IN_MEMORY = 1 << 24
+"""A machine copies the values of a node or a subtree together, up to this many."""
 MAX_ITERATIONS = 20  # the default of `build_tree`
 
 
@@ -124,7 +124,7 @@ def grow_tree(
     large: set[int] = set()
     run = embeddings.run
     n_values = int(embeddings.sizes.sum())
-    enough = max(min(n_values // SUBTREES, SUBTREE), LARGE)
+    enough = max(min(n_values // SUBTREES, IN_MEMORY), LARGE)
 
     def piece(node: int) -> Piece:
         """Split a large node, whose children are pieces of their own, or all of a subtree."""
@@ -153,13 +153,10 @@ def split_labels(run: Run, embeddings: Embeddings, item: tuple[IntArray, LabelAr
     """Split one node, or all nodes of a subtree; returns the new order of its labels."""
     nodes, order = item[0].copy(), np.array(item[1])
     nodes[:, [START, STOP]] -= nodes[0, START]
-    if len(nodes) == 1:
-        if int(embeddings.sizes[order].sum()) > LARGE:
-            split_large(embeddings, nodes[0], order, MAX_ITERATIONS, ThreadTeam(1))
-        else:
-            embeddings.split_nodes(nodes, MAX_ITERATIONS, order)
+    if int(embeddings.sizes[order].sum()) > IN_MEMORY:
+        split_large(embeddings, nodes[0], order, MAX_ITERATIONS, ThreadTeam(1))
         return {"order": order}
-    rows = embeddings.in_memory(order)
+    rows = embeddings.in_memory(order)  # among others they are read twice as slowly, or worse
     local = np.arange(len(order), dtype=np.int32)
     split_subtree(rows, nodes, local)
     return {"order": order[local]}

@@ -178,14 +178,17 @@ class Run:
         if total is None:
             total = sum(piece.cost for piece in todo)
         with track(stage.doing, total=total, unit="") as progress:
-            seconds = cluster.map(
-                compute,
-                (self, stage, shared),
-                [(piece.number, piece.item) for piece in todo],
-                costs=[piece.cost for piece in todo],
-                advance=progress.advance,
-                further=further,
-            )
+            try:
+                seconds = cluster.map(
+                    compute,
+                    (self, stage, shared, secrets.token_hex(8)),
+                    [(piece.number, piece.item) for piece in todo],
+                    costs=[piece.cost for piece in todo],
+                    advance=progress.advance,
+                    further=further,
+                )
+            finally:
+                _kept.clear()  # of a cluster that is this process
         return [Computed(p.number, p.cost, s) for p, s in zip(todo, seconds, strict=True)]
 
     def _place(self, name: str) -> str:
@@ -240,9 +243,21 @@ class Stage(NamedTuple):
     compute: Callable[[Any, Any, Any], Content]
 
 
-def compute(shared: tuple[Run, Stage, Any], items: Sequence[tuple[int, Any]]) -> list[float]:
-    """Compute some pieces, one after the other, and write each: what a machine does."""
-    run, stage, common = shared
+_kept: dict[str, Any] = {}
+"""What all pieces of the stage at work share, as this process has it; a stage has a name here."""
+
+
+def compute(shared: tuple[Run, Stage, Any, str], items: Sequence[tuple[int, Any]]) -> list[float]:
+    """Compute some pieces, one after the other, and write each: what a machine does.
+
+    A worker gets what is shared with each order, but keeps the first: the files that it has mapped
+    stay mapped for all pieces of the stage.
+    """
+    run, stage, received, name = shared
+    common = _kept.get(name)
+    if common is None:
+        _kept.clear()
+        _kept[name] = common = received
     seconds = []
     for number, item in items:
         start = time.perf_counter()

@@ -16,7 +16,7 @@ from multitudes import Disentangled, Parabel, XRLinear
 from multitudes.cli import main
 from multitudes.engine import current_cluster, ray_cluster
 from multitudes.engine.cluster import in_use
-from multitudes.engine.ray_engine import equal_parts
+from multitudes.engine.ray_engine import LAST_PARTS_PER_CORE, shrinking_parts
 from multitudes.errors import ConfigError, MissingExtraError, ResourceError
 from multitudes.linear.checkpoint import Checkpoint
 from multitudes.tagger import Tagger
@@ -200,10 +200,11 @@ def test_without_ray_installed(monkeypatch):
         pass
 
 
-@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=50), st.integers(1, 20))
-def test_parts_are_runs_of_items_of_about_one_cost(costs, n_parts):
-    parts = equal_parts(costs, n_parts)
+@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=200), st.integers(1, 20))
+def test_parts_are_runs_of_items_and_get_shorter(costs, n_cores):
+    parts = shrinking_parts(costs, n_cores)
     assert [i for part in parts for i in part] == list(range(len(costs)))
-    assert len(parts) <= n_parts + 1
-    share = sum(costs) / n_parts
-    assert all(sum(costs[i] for i in part[:-1]) < share + 1e-9 for part in parts)
+    smallest = sum(costs) / (LAST_PARTS_PER_CORE * n_cores)
+    for part in parts:
+        left = sum(costs[part[0] :])
+        assert sum(costs[i] for i in part[:-1]) < max(left / (4 * n_cores), smallest) + 1e-6
