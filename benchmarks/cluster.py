@@ -76,7 +76,8 @@ def main() -> None:
         cores = sorted(os.sched_getaffinity(0))[:2]
         both = [*command, "--labels", str(given.labels), "--core"]
         started = [subprocess.Popen([*both, str(core)]) for core in cores]
-        if any([process.wait() for process in started]):
+        ended = [process.wait() for process in started]
+        if any(ended):
             raise SystemExit("one of two trainings side by side has failed")
     summarize(folder, given)
 

@@ -198,11 +198,11 @@ def _pattern(
 def join_level(run: Run, items: list[Clusters], level: int) -> Arrays:
     """Put the weights of a level together, out of mapped files; return the checksums of the file.
 
-    It is the file of the model, so that whoever saves that has nothing to copy and to read.
+    It is the file of the model: whoever saves that has nothing to copy, to read, or to wait for.
     """
     numbers = [i for i, item in enumerate(items) if item.level == level]
     parts = [run.read(RANKERS.name, number) for number in numbers]
-    run.write(LEVELS, level, parts)
+    run.write(LEVELS, level, parts, durable=True)
     about = json.dumps(asdict(entry_of_arrays(parts)))
     return {"checksums": np.frombuffer(about.encode(), np.uint8)}
 

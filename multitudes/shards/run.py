@@ -98,9 +98,9 @@ class Run:
         """Return the arrays of a finished piece, mapped into memory."""
         return map_arrays(self.file(stage, number))
 
-    def write(self, stage: str, number: int, content: Content) -> None:
-        """Write a piece: whole, or not at all."""
-        self._write(self._piece(stage, number), content)
+    def write(self, stage: str, number: int, content: Content, *, durable: bool = False) -> None:
+        """Write a piece: whole, or not at all; if `durable`, it is forced onto the disk as well."""
+        self._write(self._piece(stage, number), content, durable=durable)
 
     def map(
         self,
@@ -197,7 +197,7 @@ class Run:
     def _piece(self, stage: str, number: int) -> str:
         return self._place(f"{stage}/{number:05d}{SUFFIX}")
 
-    def _write(self, place: str, content: Content) -> None:
+    def _write(self, place: str, content: Content, *, durable: bool = False) -> None:
         home = scratch() if is_url(place) else Path(place).parent
         half = home / f".{Path(place).name}.{secrets.token_hex(8)}"
         try:
@@ -207,6 +207,8 @@ class Run:
                     file.write(content)
                 else:
                     dump_arrays(file, content if isinstance(content, list) else [content])
+            if durable:
+                disk.sync_file(half)
         except OSError as error:
             half.unlink(missing_ok=True)
             raise StoreError(
