@@ -106,7 +106,7 @@ class RayCluster:
     def __init__(self, ray: Any, head: Head) -> None:
         self._ray = ray
         self._head = head
-        self._remote: dict[Callable[..., Any], Any] = {}
+        self._tasks: dict[Callable[..., Any], Any] = {}
 
     def map(
         self,
@@ -121,47 +121,48 @@ class RayCluster:
         """See `Cluster.map`."""
         self._head.check(at_once=True)
         ray = self._ray
-        if function not in self._remote:  # once, or workers would fetch it for each stage
-            as_task = ray.remote(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")
-            self._remote[function] = as_task(function)
-        remote = self._remote[function]
         n_cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         todo = list(zip(items, costs, strict=True))
         results: dict[int, Result] = {}
         orders: dict[Any, list[int]] = {}
         try:
-            held = ray.put(shared)
+            remote, held = self._task(function), ray.put(shared)
 
-            def order(parts: list[list[int]]) -> None:
-                for part in parts:
-                    orders[remote.remote(held, [todo[i][0] for i in part])] = part
+            def order(part: list[int]) -> None:
+                orders[remote.remote(held, [todo[i][0] for i in part])] = part
 
-            order(shrinking_parts(costs, n_cores))
+            for part in shrinking_parts(costs, n_cores):
+                order(part)
             while orders:
                 self._head.check()
                 done, _ = ray.wait(list(orders), timeout=SECONDS_BETWEEN_LOOKS)
                 for one in done:
-                    found = self._get(one)
-                    part = orders.pop(one)
-                    results.update(zip(part, found, strict=True))
+                    part = orders.pop(one)  # at once: to cancel what has failed can end Ray
+                    results.update(zip(part, self._get(one), strict=True))
                     advance(sum(todo[i][1] for i in part))
-                    if further is not None:
-                        new = [another for number in part for another in further(number)]
-                        places = range(len(todo), len(todo) + len(new))
-                        todo += new
-                        parts = later_parts([cost for _, cost in new], sum(costs), n_cores)
-                        order([[places[i] for i in part] for part in parts])
+                    new = [more for i in part for more in further(i)] if further else []
+                    todo += new
+                    for own in later_parts([cost for _, cost in new], sum(costs), n_cores):
+                        order([len(todo) - len(new) + i for i in own])
         except Exception as error:  # without a head, of any kind
-            if isinstance(error, MultitudesError) and not isinstance(
-                error, ray.exceptions.RayError
-            ):
-                raise  # ours: without a head, or of `further`
+            of_ray = isinstance(error, ray.exceptions.RayError)
+            if isinstance(error, MultitudesError) and not of_ray:  # the head is lost, or `further`
+                raise
             self._head.check(at_once=True)
             raise _failure(ray, error) from error
         finally:  # of what failed here or was interrupted, nothing goes on there
             for one in () if self._head.lost else orders:
                 ray.cancel(one, force=True)
         return [results[i] for i in range(len(todo))]
+
+    def _task(self, function: Callable[..., Any]) -> Any:
+        """Return a function as a task of Ray: one for all calls, or workers fetch it again."""
+        if function not in self._tasks:
+            as_task = self._ray.remote(
+                num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD"
+            )
+            self._tasks[function] = as_task(function)
+        return self._tasks[function]
 
     def everywhere(self, function: Callable[[], Result]) -> list[Result]:
         """See `Cluster.everywhere`."""
