@@ -9,6 +9,10 @@ each stage; bytes of rows that machines pull out of the pieces. The models must 
 for byte. What Ray needs to start is not counted, nor is the compiling of kernels: a small problem
 is trained before.
 
+``--beside`` trains twice at the same time, each on a cluster of one node with a core of its own.
+They share no work and no network, only this computer: its memory, its disk, its hypervisor. What
+they lose by that, two nodes played on it lose too, however their work is shared.
+
 Each number of nodes may be measured by itself (``--nodes 2``): what was measured lies in
 ``--folder`` and is put together by ``--store``.
 """
@@ -48,19 +52,33 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=32)
     parser.add_argument("--nodes", type=int, nargs="*", default=[1, 2, 4])
     parser.add_argument("--folder", type=Path, default=Path("/tmp/multitudes-cluster"))
+    parser.add_argument("--beside", action="store_true", help="two clusters of one node at once")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--core", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--store", action="store_true", help="keep as benchmarks/results")
     given = parser.parse_args()
     folder = given.folder / str(given.labels)
+    if given.core is not None:  # one of two
+        os.sched_setaffinity(0, {given.core})
+        found = measure(folder, 1, name=f"beside-{given.core}")
+        (folder / f"beside-{given.core}.json").write_text(json.dumps(found))
+        return
     if given.one is not None:
         (folder / f"{given.one}.json").write_text(json.dumps(measure(folder, given.one)))
         return
     write_shards(folder, given.labels, given.shards)
     write_shards(given.folder / str(WARM_UP), WARM_UP, 2)
+    command = [sys.executable, "-m", "benchmarks.cluster", "--folder", str(given.folder)]
     for nodes in given.nodes:
-        command = [sys.executable, "-m", "benchmarks.cluster", "--folder", str(given.folder)]
         for labels in (WARM_UP, given.labels):
             subprocess.run([*command, "--labels", str(labels), "--one", str(nodes)], check=True)
+    if given.beside:
+        cores = sorted(os.sched_getaffinity(0))[:2]
+        both = [*command, "--labels", str(given.labels), "--core"]
+        started = [subprocess.Popen([*both, str(core)]) for core in cores]
+        ended = [process.wait() for process in started]
+        if any(ended):
+            raise SystemExit("one of two trainings side by side has failed")
     summarize(folder, given)
 
 
@@ -68,10 +86,11 @@ def summarize(folder: Path, given: Any) -> None:
     """Show all that was measured of a problem, and store it."""
     found = {
         int(path.stem): json.loads(path.read_text())
-        for path in sorted(folder.glob("*.json"), key=lambda path: int(path.stem))
+        for path in sorted(folder.glob("[0-9]*.json"), key=lambda path: int(path.stem))
     }
     first = found[min(found)]
-    if len({one["model"] for one in found.values()}) != 1:
+    beside = [json.loads(path.read_text()) for path in sorted(folder.glob("beside-*.json"))]
+    if len({one["model"] for one in [*found.values(), *beside]}) != 1:
         raise SystemExit("the models differ")
     rows = [
         [str(nodes), f"{one['seconds']:.1f}", f"{first['seconds'] / one['seconds']:.2f}",
@@ -92,8 +111,15 @@ def summarize(folder: Path, given: Any) -> None:
         | {"driver": driver(one), "stages": {}, "model": ""}
         for nodes, one in found.items()
     }
+    if beside:
+        mean = sum(one["seconds"] for one in beside) / len(beside)
+        print(f"1 node beside another: {mean:.1f} s, {mean / first['seconds']:.2f} times as long")
+        work = {name: {"work": sum(sum(one["stages"][name]["seconds"]) for one in beside) / 2}
+                for name in first["stages"]}  # fmt: skip
+        sections["1 node beside another"] = {"seconds": mean} | work
     settings = {"labels": given.labels, "shards": given.shards}
-    finish("cluster", rows_of(sections), settings=settings, raw=found, store=given.store)
+    raw = {"nodes": found, "beside": beside}
+    finish("cluster", rows_of(sections), settings=settings, raw=raw, store=given.store)
 
 
 def driver(one: dict[str, Any]) -> dict[str, float]:
@@ -103,9 +129,12 @@ def driver(one: dict[str, Any]) -> dict[str, float]:
 
 def of_stage(stage: dict[str, Any]) -> dict[str, float]:
     """What a record has of a stage; ``work`` are the seconds of all pieces."""
-    work = sum(sum(one["seconds"]) for one in stage["rounds"])
-    files = stage["bytes"] / 2**20
-    return {"wall": stage["wall"], "before": stage["before"], "work": work, "megabytes": files}
+    return {
+        "wall": stage["wall"],
+        "before": stage["before"],
+        "work": sum(stage["seconds"]),
+        "megabytes": stage["bytes"] / 2**20,
+    }
 
 
 def write_shards(folder: Path, n_labels: int, n_shards: int) -> None:
@@ -152,9 +181,10 @@ def start_machines(n: int) -> tuple[str, Any]:
     return cluster.address, cluster.shutdown
 
 
-def measure(folder: Path, nodes: int) -> dict[str, Any]:
+def measure(folder: Path, nodes: int, name: str = "") -> dict[str, Any]:
     """Train on so many nodes, from text to saved model."""
-    run, model = folder / f"run-{nodes}", folder / f"model-{nodes}"
+    name = name or str(nodes)
+    run, model = folder / f"run-{name}", folder / f"model-{name}"
     for old in (run, model):
         shutil.rmtree(old, ignore_errors=True)
     address, stop = start_machines(nodes)
@@ -167,8 +197,8 @@ def measure(folder: Path, nodes: int) -> dict[str, Any]:
     finally:
         stop()
     for name, stage in stages.items():
-        found = [folder for folder in run.glob("*") if stage_of(folder.name) == name]
-        stage["bytes"] = sum(f.stat().st_size for one in found for f in one.glob("*"))
+        files = [*run.glob(f"{name}/*"), *(run.glob("levels/*") if name == "weights" else ())]
+        stage["bytes"] = sum(file.stat().st_size for file in files)
     manifest = json.loads((model / "manifest.json").read_text())
     result = {
         "seconds": seconds,
@@ -183,43 +213,44 @@ def measure(folder: Path, nodes: int) -> dict[str, Any]:
     return result
 
 
-def stage_of(name: str) -> str:
-    """Return the name of a stage, without the number of its round."""
-    return name.partition("-")[0]
-
-
 class recorded:  # noqa: N801
     """Keep what each stage takes: seconds of the whole, of each piece, and what came before."""
 
     def __init__(self, stages: dict[str, dict[str, Any]]) -> None:
-        self._stages, self._map = stages, Run.map
+        self._stages, self._plain = stages, Run.grow
         self._ended = time.perf_counter()
 
     def __enter__(self) -> None:
-        stages, plain = self._stages, self._map
+        stages, plain = self._stages, self._plain
 
         def timed(
-            run: Run, cluster: Any, stage: Any, shared: Any, items: Any, *, costs: Any
+            run: Run, cluster: Any, stage: Any, shared: Any, first: Any, below: Any, **more: Any
         ) -> Any:
-            start = time.perf_counter()
-            seconds = plain(run, cluster, stage, shared, items, costs=costs)
-            end = time.perf_counter()
-            name = stage_of(stage.name)
-            own = stages.setdefault(name, {"wall": 0.0, "before": 0.0, "rounds": []})
-            own["wall"] += end - start
-            own["before"] += start - self._ended
-            order = sorted(seconds, key=lambda number: -costs[number])
-            own["rounds"].append(
-                {"wall": end - start, "costs": [float(costs[n]) for n in order],
-                 "seconds": [seconds[n] for n in order]}
-            )  # fmt: skip
-            self._ended = end
-            return seconds
+            above: dict[int, int] = {}
 
-        Run.map = timed  # type: ignore[method-assign]
+            def noted(number: int) -> Any:
+                found = below(number)
+                above.update((piece.number, number) for piece in found)
+                return found
+
+            start = time.perf_counter()
+            computed = plain(run, cluster, stage, shared, first, noted, **more)
+            end = time.perf_counter()
+            places = {one.number: i for i, one in enumerate(computed)}
+            stages[stage.name] = {
+                "wall": end - start,
+                "before": start - self._ended,
+                "above": [places.get(above.get(one.number, -1)) for one in computed],
+                "costs": [one.cost for one in computed],
+                "seconds": [one.seconds for one in computed],
+            }
+            self._ended = end
+            return computed
+
+        Run.grow = timed  # type: ignore[method-assign]
 
     def __exit__(self, *exception: object) -> None:
-        Run.map = self._map  # type: ignore[method-assign]
+        Run.grow = self._plain  # type: ignore[method-assign]
 
 
 class Memory:

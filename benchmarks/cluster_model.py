@@ -15,29 +15,33 @@ import argparse
 import heapq
 import json
 import math
+from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from benchmarks.report import RESULTS, finish, rows_of, show
-from multitudes.engine.ray_engine import PARTS_PER_CORE, equal_parts
+from multitudes.engine.ray_engine import later_parts, shrinking_parts
 
 CORES_HERE = 2  # of the machine that was measured
 TOLERANCE = 0.2
+SUBTREE_LEVELS = 7  # splits in two, one below the other, in a subtree of the case measured
 PIECE_SECONDS = 2.0  # of a piece of work that can be cut, with more data
 GIGABYTE = 2**30
 
 
 @dataclass(frozen=True)
 class Round:
-    """Pieces of work that are done side by side: their seconds, longest first, and planned costs.
+    """Pieces of work of a stage: their seconds, in the order in which they are begun, and costs.
 
     `before` are the driver's seconds, `gigabytes` what all machines together pull over the network.
+    A piece that waits for another one has its place in `above`, all others None.
     """
 
     stage: str
     seconds: list[float]
     costs: list[float]
+    above: list[int | None] = field(default_factory=list)
     before: float = 0.0
     gigabytes: float = 0.0
 
@@ -61,7 +65,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=100, help="as many instances as measured")
     parser.add_argument("--no-store", action="store_true", help="only print")
     given = parser.parse_args()
-    nodes_measured = json.loads((RESULTS / "cluster.json").read_text())["raw"]
+    nodes_measured = json.loads((RESULTS / "cluster.json").read_text())["raw"]["nodes"]
     rounds, overheads = read(nodes_measured["1"])
     checks = {}
     for nodes, one in nodes_measured.items():
@@ -111,16 +115,15 @@ def read(measured: dict[str, Any]) -> tuple[list[Round], Overheads]:
     idle, n_orders, start = 0.0, 0, 0.0
     pulled = measured["pulled_mb"] / 1024
     for stage, own in measured["stages"].items():
-        for number, one in enumerate(own["rounds"]):
-            before = own["before"] if number == 0 else 0.0
-            pulls = {"embeddings": pulled / 4, "rankers": 3 * pulled / 4}.get(stage, 0.0)
-            rounds.append(Round(stage, one["seconds"], one["costs"], before, pulls))
-            spare = one["wall"] - sum(one["seconds"])
-            if len(rounds) == 1:
-                start = spare
-                continue
-            idle += max(spare, 0.0)
-            n_orders += len(equal_parts(one["costs"], PARTS_PER_CORE))
+        pulls = {"embeddings": pulled / 4, "rankers": 3 * pulled / 4}.get(stage, 0.0)
+        above = [] if set(own["above"]) == {None} else own["above"]
+        rounds.append(Round(stage, own["seconds"], own["costs"], above, own["before"], pulls))
+        spare = own["wall"] - sum(own["seconds"])
+        if len(rounds) == 1:
+            start = spare
+            continue
+        idle += max(spare, 0.0)
+        n_orders += played(rounds[-1], 1, 0.0)[1]
     inside = sum(own["wall"] + own["before"] for own in measured["stages"].values())
     return rounds, Overheads(start, idle / n_orders, measured["seconds"] - inside)
 
@@ -149,21 +152,40 @@ def simulate(
     # Workers start side by side; without cores of their own, in turns.
     seconds = overheads.start * slow + overheads.end
     for one in rounds:
-        parts = equal_parts(one.costs, PARTS_PER_CORE * cores)
-        lengths = [sum(one.seconds[i] for i in part) + overheads.order for part in parts]
-        busy = min(cores, len(parts))
+        busy = min(cores, len(one.seconds))
         share = max(1.0, busy / physical) if physical is not None else 1.0
-        seconds += one.before + makespan(lengths, cores) * share
+        seconds += one.before + played(one, cores, overheads.order)[0] * share
         seconds += one.gigabytes / (network * machines)
     return seconds
 
 
-def makespan(lengths: Sequence[float], cores: int) -> float:
-    """Return when the last of some parts is done, if each free core takes the next."""
-    free = [0.0] * min(cores, max(len(lengths), 1))
-    for length in lengths:
-        heapq.heapreplace(free, free[0] + length)
-    return max(free)
+def played(one: Round, cores: int, order: float) -> tuple[float, int]:
+    """Return when the last order is done, if each free core takes the next, and how many there are.
+
+    An order takes `order` seconds by itself; what waits for a piece is ordered once that is done.
+    """
+    above = one.above or [None] * len(one.seconds)
+    below: dict[int, list[int]] = defaultdict(list)
+    for i, other in enumerate(above):
+        if other is not None:
+            below[other].append(i)
+    first = [i for i, other in enumerate(above) if other is None]
+    costs = [one.costs[i] for i in first]
+    waiting = deque([first[i] for i in part] for part in shrinking_parts(costs, cores))
+    now, n_orders = 0.0, 0
+    running: list[tuple[float, int, list[int]]] = []
+    while waiting or running:
+        while waiting and len(running) < cores:
+            part = waiting.popleft()
+            heapq.heappush(
+                running, (now + order + sum(one.seconds[i] for i in part), n_orders, part)
+            )
+            n_orders += 1
+        now, _, done = heapq.heappop(running)
+        new = [i for number in done for i in below[number]]
+        parts = later_parts([one.costs[i] for i in new], sum(costs), cores)
+        waiting.extend([new[i] for i in part] for part in parts)
+    return now, n_orders
 
 
 def grown(rounds: Sequence[Round], times: int) -> list[Round]:
@@ -187,16 +209,17 @@ def grown(rounds: Sequence[Round], times: int) -> list[Round]:
             seconds = [s * times for s in one.seconds]
         else:
             seconds = pieces(sum(one.seconds) * times)
-        seconds.sort(reverse=True)
-        larger.append(Round(one.stage, seconds, seconds, before, gigabytes))
-    splits = [one for one in larger if one.stage == "tree"]
-    last = splits[-1]
-    more = [
-        replace(last, seconds=pieces(sum(last.seconds)), costs=pieces(sum(last.seconds)))
-        for _ in range(round(math.log2(times)))
-    ]
-    place = larger.index(last)
-    return [*larger[:place], *more, *larger[place + 1 :]]
+        if one.above:
+            costs = [cost * times for cost in one.costs]
+        else:
+            seconds.sort(reverse=True)
+            costs = seconds
+        larger.append(Round(one.stage, seconds, costs, one.above, before, gigabytes))
+    tree = next(one for one in larger if one.stage == "tree")
+    subtrees = sum(tree.seconds[i] for i in set(range(len(tree.seconds))) - set(tree.above))
+    deeper = pieces(subtrees / SUBTREE_LEVELS * math.log2(times))
+    place = larger.index(tree) + 1
+    return [*larger[:place], Round("tree", deeper, deeper), *larger[place:]]
 
 
 def pieces(seconds: float) -> list[float]:

@@ -38,6 +38,9 @@ class CountingDisk(Disk):
     def rename(self, source: Path, target: Path) -> None:
         return self.point("rename", lambda: Disk.rename(self, source, target))
 
+    def link(self, source: Path, target: Path) -> None:
+        return self.point("link", lambda: Disk.link(self, source, target))
+
     def unlink(self, path: Path) -> None:
         return self.point("unlink", lambda: Disk.unlink(self, path))
 

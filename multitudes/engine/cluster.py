@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Further = Callable[[int], Sequence[tuple[Item, float]]]
+"""Told the number of an item that is done; returns items that can be done now, with their costs."""
 
 
 class Cluster(Protocol):
@@ -22,6 +24,7 @@ class Cluster(Protocol):
         *,
         costs: Sequence[float],
         advance: Callable[[float], None],
+        further: Further[Item] | None = None,
     ) -> list[Result]:
         """Return the results of ``function(shared, items)``, computed in parts, in order.
 
@@ -37,6 +40,9 @@ class Cluster(Protocol):
             Parts are cut to cost the same.
         advance : callable
             Called with the cost of what is done.
+        further : callable, optional
+            Called in this process, by one thread, with the number of each item that is done. What
+            it returns is put at the end of `items`, and of the results.
         """
         ...
 

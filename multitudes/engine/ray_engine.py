@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from multitudes.engine.cluster import Item, Result, in_use
+from multitudes.engine.cluster import Further, Item, Result, in_use
 from multitudes.engine.head import SECONDS_BETWEEN_LOOKS, Head, parsed
 from multitudes.errors import ConfigError, MultitudesError, ResourceError, require
 from multitudes.version import __version__
 
-PARTS_PER_CORE = 8  # so that no core is left with a long part at the end
+PARTS_PER_CORE = 4  # of what is left
+LAST_PARTS_PER_CORE = 32  # of all: parts are not shorter than that
+LATER_PARTS_PER_CORE = 8  # of what there was at first: parts of what is found later
 SECONDS_TO_ANSWER = 5.0
 RETRIES = 3  # of a piece of work whose worker died
 
@@ -104,6 +106,7 @@ class RayCluster:
     def __init__(self, ray: Any, head: Head) -> None:
         self._ray = ray
         self._head = head
+        self._tasks: dict[Callable[..., Any], Any] = {}
 
     def map(
         self,
@@ -113,35 +116,53 @@ class RayCluster:
         *,
         costs: Sequence[float],
         advance: Callable[[float], None],
+        further: Further[Item] | None = None,
     ) -> list[Result]:
         """See `Cluster.map`."""
         self._head.check(at_once=True)
         ray = self._ray
-        remote = ray.remote(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")(function)
         n_cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        parts = equal_parts(costs, PARTS_PER_CORE * n_cores)
+        todo = list(zip(items, costs, strict=True))
         results: dict[int, Result] = {}
-        waiting: list[Any] = []
+        orders: dict[Any, list[int]] = {}
         try:
-            held = ray.put(shared)
-            orders = {remote.remote(held, [items[i] for i in part]): part for part in parts}
-            waiting = list(orders)
-            while waiting:
+            remote, held = self._task(function), ray.put(shared)
+
+            def order(part: list[int]) -> None:
+                orders[remote.remote(held, [todo[i][0] for i in part])] = part
+
+            for part in shrinking_parts(costs, n_cores):
+                order(part)
+            while orders:
                 self._head.check()
-                done, waiting = ray.wait(waiting, timeout=SECONDS_BETWEEN_LOOKS)
-                for order in done:
-                    part = orders[order]
-                    results.update(zip(part, self._get(order), strict=True))
-                    advance(sum(costs[i] for i in part))
-        except ResourceError:
-            raise
+                done, _ = ray.wait(list(orders), timeout=SECONDS_BETWEEN_LOOKS)
+                for one in done:
+                    part = orders.pop(one)  # at once: to cancel what has failed can end Ray
+                    results.update(zip(part, self._get(one), strict=True))
+                    advance(sum(todo[i][1] for i in part))
+                    new = [more for i in part for more in further(i)] if further else []
+                    todo += new
+                    for own in later_parts([cost for _, cost in new], sum(costs), n_cores):
+                        order([len(todo) - len(new) + i for i in own])
         except Exception as error:  # without a head, of any kind
+            of_ray = isinstance(error, ray.exceptions.RayError)
+            if isinstance(error, MultitudesError) and not of_ray:  # the head is lost, or `further`
+                raise
             self._head.check(at_once=True)
             raise _failure(ray, error) from error
         finally:  # of what failed here or was interrupted, nothing goes on there
-            for order in [] if self._head.lost else waiting:
-                ray.cancel(order, force=True)
-        return [results[i] for i in range(len(items))]
+            for one in () if self._head.lost else orders:
+                ray.cancel(one, force=True)
+        return [results[i] for i in range(len(todo))]
+
+    def _task(self, function: Callable[..., Any]) -> Any:
+        """Return a function as a task of Ray: one for all calls, or workers fetch it again."""
+        if function not in self._tasks:
+            as_task = self._ray.remote(
+                num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD"
+            )
+            self._tasks[function] = as_task(function)
+        return self._tasks[function]
 
     def everywhere(self, function: Callable[[], Result]) -> list[Result]:
         """See `Cluster.everywhere`."""
@@ -156,17 +177,31 @@ class RayCluster:
                 self._head.check()
 
 
-def equal_parts(costs: Sequence[float], n_parts: int) -> list[list[int]]:
-    """Numbers of items that stand together, cut where about a part's share of all costs is full."""
-    share = sum(costs) / n_parts
+def shrinking_parts(costs: Sequence[float], n_cores: int) -> list[list[int]]:
+    """Numbers of items that stand together: long parts first, for few orders, and short ones last.
+
+    A part is a share of what is left, so that no core works on alone for long at the end.
+    """
+    smallest = sum(costs) / (LAST_PARTS_PER_CORE * n_cores)
+    return _parts(costs, lambda left: max(left / (PARTS_PER_CORE * n_cores), smallest))
+
+
+def later_parts(costs: Sequence[float], total: float, n_cores: int) -> list[list[int]]:
+    """Return the parts of items that were found later, all of a share of the first items' cost."""
+    return _parts(costs, lambda _: total / (LATER_PARTS_PER_CORE * n_cores))
+
+
+def _parts(costs: Sequence[float], share: Callable[[float], float]) -> list[list[int]]:
+    """Numbers of items that stand together, until they have a share of what was left before."""
+    left, room = sum(costs), 0.0
     parts: list[list[int]] = []
-    full = share
     for i, cost in enumerate(costs):
-        if full >= share:
+        if room <= 0 or not parts:
             parts.append([])
-            full = 0.0
+            room = share(left)
         parts[-1].append(i)
-        full += cost
+        room -= cost
+        left -= cost
     return parts
 
 

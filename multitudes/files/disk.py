@@ -42,6 +42,10 @@ class Disk:
         """Give a file another name, in place of a file that had it; or a folder a new one."""
         source.replace(target)
 
+    def link(self, source: Path, target: Path) -> None:
+        """Give a file a second name."""
+        os.link(source, target)
+
     def unlink(self, path: Path) -> None:
         """Remove a file."""
         path.unlink()
@@ -172,6 +176,20 @@ def replace(source: Path, target: Path) -> None:
             if not _WINDOWS or attempt == _REPLACE_ATTEMPTS - 1:
                 raise
             time.sleep(0.02)
+
+
+def link(source: Path, target: Path) -> bool:
+    """Give a file a second name, instead of a copy; returns whether the system lets us.
+
+    Files that this user may not write are left alone: they could not be forced onto the disk.
+    """
+    if not os.access(source, os.W_OK):
+        return False
+    try:
+        _current.link(source, target)
+    except OSError:  # another file system, or one that has no such names
+        return False
+    return True
 
 
 def remove(path: Path) -> None:

@@ -1,12 +1,14 @@
 """The label tree, from embeddings that lie in ranges of labels.
 
 Which splits in two make the tree is planned ahead, and a split reads its own labels only. So large
-nodes are split side by side, round by round, by machines that read the embeddings where they lie,
-until the subtrees are small enough to be done by one machine each, in memory.
+nodes are split side by side, each as soon as the one above it is, by machines that read the
+embeddings where they lie, until subtrees are small enough to be done by one machine each, in
+memory.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,13 +25,13 @@ from multitudes.labels.node_splitting import Sides, SparseRows, split_large
 from multitudes.labels.split_plan import START, STOP, SplitPlan, plan_splits, tree_arities
 from multitudes.labels.tree_building import LARGE, level_offsets
 from multitudes.shards.embedding import EMBEDDING
-from multitudes.shards.run import Arrays, Run, Stage
+from multitudes.shards.run import Arrays, Piece, Run, Stage
 from multitudes.types import FloatArray, IntArray, LabelArray
 
 SUBTREES = 64
 """A node with less than this part of all values is one machine's, with all that is below it."""
-SUBTREE = 1 << 24
-"""Nor more values than this."""
+IN_MEMORY = 1 << 24
+"""A machine copies the values of a node or a subtree together, up to this many."""
 MAX_ITERATIONS = 20  # the default of `build_tree`
 
 
@@ -119,23 +121,27 @@ def grow_tree(
     arities = tree_arities(n_labels, branching, max_leaf_size)
     plan = plan_splits(n_labels, arities, random_state=seed)
     order = np.arange(n_labels, dtype=np.int32)
-    enough = max(min(int(embeddings.sizes.sum()) // SUBTREES, SUBTREE), LARGE)
-    rounds, pending = 0, [0] * (len(plan.nodes) > 0)
-    while pending:
-        sizes = [int(embeddings.sizes[order[_span(plan, node)]].sum()) for node in pending]
-        items = [
-            (plan.subtree(node) if size <= enough else plan.nodes[node : node + 1], order[span])
-            for node, size in zip(pending, sizes, strict=True)
-            if (span := _span(plan, node))
-        ]
-        stage = Stage(f"tree-{rounds}", "clustering labels", split_labels)
-        run = embeddings.run
-        run.map(cluster, stage, embeddings, items, costs=[float(size) for size in sizes])
-        below = []
-        for number, (node, size) in enumerate(zip(pending, sizes, strict=True)):
-            order[_span(plan, node)] = run.read(stage.name, number)["order"]
-            below += plan.children(node) if size > enough else []
-        rounds, pending = rounds + 1, below
+    large: set[int] = set()
+    run = embeddings.run
+    n_values = int(embeddings.sizes.sum())
+    enough = max(min(n_values // SUBTREES, IN_MEMORY), LARGE)
+
+    def piece(node: int) -> Piece:
+        """Split a large node, whose children are pieces of their own, or all of a subtree."""
+        own = order[_span(plan, node)]
+        size = int(embeddings.sizes[own].sum())
+        if size > enough:
+            large.add(node)
+        nodes = plan.nodes[node : node + 1] if node in large else plan.subtree(node)
+        return Piece(node, (nodes, own.copy()), float(size))
+
+    def below(node: int) -> list[Piece]:
+        order[_span(plan, node)] = run.read(CLUSTERING.name, node)["order"]
+        return [piece(child) for child in plan.children(node)] if node in large else []
+
+    passes = math.ceil(math.log2(max(n_values / enough, 1))) + 1  # over all values, about
+    root = [piece(0)] if len(plan.nodes) else []
+    run.grow(cluster, CLUSTERING, embeddings, root, below, total=float(passes * n_values))
     return LabelTree(level_offsets(arities, plan.leaf_offsets), order, n_labels)
 
 
@@ -147,16 +153,16 @@ def split_labels(run: Run, embeddings: Embeddings, item: tuple[IntArray, LabelAr
     """Split one node, or all nodes of a subtree; returns the new order of its labels."""
     nodes, order = item[0].copy(), np.array(item[1])
     nodes[:, [START, STOP]] -= nodes[0, START]
-    if len(nodes) == 1:
-        if int(embeddings.sizes[order].sum()) > LARGE:
-            split_large(embeddings, nodes[0], order, MAX_ITERATIONS, ThreadTeam(1))
-        else:
-            embeddings.split_nodes(nodes, MAX_ITERATIONS, order)
+    if int(embeddings.sizes[order].sum()) > IN_MEMORY:
+        split_large(embeddings, nodes[0], order, MAX_ITERATIONS, ThreadTeam(1))
         return {"order": order}
-    rows = embeddings.in_memory(order)
+    rows = embeddings.in_memory(order)  # among others they are read twice as slowly, or worse
     local = np.arange(len(order), dtype=np.int32)
     split_subtree(rows, nodes, local)
     return {"order": order[local]}
+
+
+CLUSTERING = Stage("tree", "clustering labels", split_labels)
 
 
 def split_subtree(rows: SparseRows, nodes: IntArray, order: LabelArray) -> None:

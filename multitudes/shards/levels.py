@@ -4,7 +4,7 @@ Stages:
 
     slots       Y by slot of the tree, per piece, and what each cluster will cost
     rankers     the weights of some clusters of one level
-    weights     a level's arrays, as the store keeps them
+    weights     a level's arrays, as the store keeps them: their file, and its checksums
 
 A machine copies the rows of X that its clusters learn from out of the pieces, and nothing else; the
 weights go to files, so that the driver never sees them.
@@ -12,7 +12,8 @@ weights go to files, so that the driver never sees them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -30,6 +31,9 @@ from multitudes.linear.train_level import LevelJob
 from multitudes.linear.train_tree import lanes_of
 from multitudes.shards.pieces import Pieces
 from multitudes.shards.run import Arrays, Run, Stage
+from multitudes.store import State
+from multitudes.store.checksums import FileEntry, entry_of_arrays
+from multitudes.store.state import StoredArrays
 from multitudes.types import IntArray, LabelArray
 
 SHARE = 1 / 128
@@ -192,20 +196,32 @@ def _pattern(
 
 
 def join_level(run: Run, items: list[Clusters], level: int) -> Arrays:
-    """Put the weights of a level together, one array after the other, out of mapped files."""
-    parts = [run.read(RANKERS.name, i) for i, item in enumerate(items) if item.level == level]
-    joined = {}
-    for name in parts[0]:
-        dtype = np.result_type(*[part[name].dtype for part in parts])  # each has its smallest
-        joined[name] = np.concatenate([part[name].astype(dtype, copy=False) for part in parts])
-    return joined
+    """Put the weights of a level together, out of mapped files; return the checksums of the file.
+
+    It is the file of the model: whoever saves that has nothing to copy, to read, or to wait for.
+    """
+    numbers = [i for i, item in enumerate(items) if item.level == level]
+    parts = [run.read(RANKERS.name, number) for number in numbers]
+    run.write(LEVELS, level, parts, durable=True)
+    about = json.dumps(asdict(entry_of_arrays(parts)))
+    return {"checksums": np.frombuffer(about.encode(), np.uint8)}
 
 
+LEVELS = "levels"
+"""Where the arrays of each level are."""
 WEIGHTS = Stage("weights", "joining weights", join_level)
 
 
+def stored_level(run: Run, level: int) -> State:
+    """Return the arrays of a level, mapped; the store links their file."""
+    entry = FileEntry(**json.loads(run.read(WEIGHTS.name, level)["checksums"].tobytes()))
+    state = State("level-weights", arrays=run.read(LEVELS, level))
+    state.note_stored(StoredArrays(run.file(LEVELS, level), entry))
+    return state
+
+
 def train_levels(cluster: Cluster, work: TreeWork) -> None:
-    """Train all rankers of a tree; the arrays of level i are the piece i of the stage `WEIGHTS`."""
+    """Train all rankers of a tree: see `stored_level`."""
     run, pieces = work.pieces.run, work.pieces
     sizes = [float(b - a) for a, b in zip(pieces.starts, pieces.starts[1:], strict=False)]
     run.map(cluster, SLOTS, work, range(len(pieces)), costs=sizes)

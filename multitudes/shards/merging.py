@@ -12,6 +12,7 @@ from multitudes.features import PassThrough, TfidfFeatures
 from multitudes.features.tfidf import TfidfConfig, frequent_enough, most_frequent
 from multitudes.features.vocabulary import Vocabulary, empty_table, grown
 from multitudes.kernels.text.terms import TermTable, insert_terms
+from multitudes.shards.counting import COUNTING, Source
 from multitudes.shards.run import Arrays, Run, cut_strings
 from multitudes.types import FloatArray, IntArray
 
@@ -24,71 +25,144 @@ class Labels:
     n_labels: int
 
 
-def merge_labels(run: Run, n_shards: int) -> Labels:
-    """Number labels in the order in which they appear; write what each shard's numbers become."""
-    numbers = empty_table()
-    largest = 0
-    kinds = set()
-    for shard in range(n_shards):
-        read = run.read("counts", shard)
-        kinds.add("label_pool" in read)
-        if "label_pool" in read:
-            numbers, ids = _with_terms(numbers, read["label_pool"], read["label_ends"], False)
-        else:
-            largest = max(largest, int(read["n_labels"][0]))
-            ids = np.arange(int(read["n_labels"][0]), dtype=np.int32)
-        if not run.has("labels", shard):
-            run.write("labels", shard, {"ids": ids})
-    if len(kinds) > 1:
-        raise DataError("some shards have names of labels and some only numbers: name all of them")
-    if kinds != {True}:
-        return Labels(None, largest)
-    n = int(numbers.size[0])
-    return Labels(cut_strings(numbers.pool[: numbers.ends[n]], numbers.ends[: n + 1]), n)
-
-
-def merge_features(
-    run: Run, n_shards: int, config: TfidfConfig | None, normalize: bool
-) -> Features:
-    """Return the fitted features of all shards."""
-    if config is not None and "n_features" not in run.read("counts", 0):
-        return merge_terms(run, n_shards, config)
-    widths = [int(run.read("counts", shard)["n_features"][0]) for shard in range(n_shards)]
-    features = PassThrough(normalize=normalize)
-    features.n_features_in_ = max(widths)
-    return features
-
-
 Features = TfidfFeatures | PassThrough
 
 
-def merge_terms(run: Run, n_shards: int, config: TfidfConfig) -> TfidfFeatures:
-    """Return TF-IDF over the union of all vocabularies, cut and weighted as for one file.
+class Merger:
+    """Puts label names and vocabularies together, shard by shard, in the order of shards.
 
-    Writes the column of each term of each shard, too, so that no other machine need look it up.
+    A shard may come as soon as it is counted: it waits for those before it.
     """
-    if not run.has("vocabulary", 0):
-        n_texts = sum(len(run.read("counts", i)["y_indptr"]) - 1 for i in range(n_shards))
-        learned: Arrays = {}
-        of_shards: list[Arrays] = [{} for _ in range(n_shards)]
-        for kind, terms in enumerate(config.sources()):
-            union, ids, documents, totals = _union(run, n_shards, kind, terms.words)
-            vocabulary, columns, idf = _cut(union, documents, totals, terms.words, n_texts, config)
-            for own, terms_of_shard in zip(of_shards, ids, strict=True):
-                own[f"columns_{kind}"] = columns[terms_of_shard]
-            learned |= {
-                f"pool_{kind}": vocabulary.pool,
-                f"ends_{kind}": vocabulary.ends,
-                f"idf_{kind}": idf,
-            }
-        for shard, own in enumerate(of_shards):
-            run.write("columns", shard, own)
-        run.write("vocabulary", 0, learned)  # last: where it is, columns are
-    return fitted_features(run, config)
+
+    def __init__(self, run: Run, source: Source) -> None:
+        self._run, self._source = run, source
+        self._waiting: set[int] = set()
+        self._n_merged, self._n_texts = 0, 0
+        self._labels, self._names = empty_table(), list[str]()
+        self._named, self._largest = set[bool](), 0
+        self._kinds, self._width = set[bool](), 0
+        sources = () if source.tfidf is None else source.tfidf.sources()
+        self._terms = [_Terms(kind, one.words) for kind, one in enumerate(sources)]
+        self._has_terms = run.has("vocabulary", 0)
+
+    def add(self, shard: int) -> None:
+        """Take a shard that is counted."""
+        self._waiting.add(shard)
+        while self._n_merged in self._waiting:
+            self._waiting.remove(self._n_merged)
+            self._merge(self._n_merged, self._run.read(COUNTING.name, self._n_merged))
+            self._n_merged += 1
+
+    def _merge(self, shard: int, read: Arrays) -> None:
+        self._number_labels(shard, read)
+        self._n_texts += len(read["y_indptr"]) - 1
+        self._kinds.add("n_features" in read)
+        if len(self._kinds) > 1:
+            raise DataError("some shards hold texts and some features: train them apart")
+        if "n_features" in read:
+            self._width = max(self._width, int(read["n_features"][0]))
+        elif not self._has_terms:
+            for terms in self._terms:
+                terms.add(read)
+
+    def _number_labels(self, shard: int, read: Arrays) -> None:
+        """Number labels in the order in which they appear; write what the shard's become."""
+        self._named.add("label_pool" in read)
+        n_labels = int(read["n_labels"][0])
+        if "label_pool" in read:
+            known = int(self._labels.size[0])
+            self._labels, ids = with_terms(
+                self._labels, read["label_pool"], read["label_ends"], joined_words=False
+            )
+            new = self._labels.ends[known : int(self._labels.size[0]) + 1]
+            self._names += cut_strings(self._labels.pool[new[0] : new[-1]], new - new[0])
+        else:
+            self._largest = max(self._largest, n_labels)
+            ids = np.arange(n_labels, dtype=np.int32)
+        if not self._run.has("labels", shard):
+            self._run.write("labels", shard, {"ids": ids})
+
+    def labels(self) -> Labels:
+        """Return the label space of all shards."""
+        if len(self._named) > 1:
+            raise DataError(
+                "some shards have names of labels and some only numbers: name all of them"
+            )
+        if self._named != {True}:
+            return Labels(None, self._largest)
+        return Labels(self._names, len(self._names))
+
+    def features(self) -> Features:
+        """Return the fitted features of all shards.
+
+        TF-IDF is over the union of all vocabularies, cut and weighted as for one file. Writes the
+        column of each term of each shard, too, so that no other machine need look it up.
+        """
+        config = self._source.tfidf
+        if config is None or self._kinds == {True}:
+            features = PassThrough(normalize=self._source.normalize)
+            features.n_features_in_ = self._width
+            return features
+        if not self._has_terms:
+            learned: Arrays = {}
+            of_shards: list[Arrays] = [{} for _ in range(self._n_merged)]
+            for terms in self._terms:
+                kind = terms.kind
+                vocabulary, columns, idf = terms.cut(self._n_texts, config)
+                for own, ids in zip(of_shards, terms.ids, strict=True):
+                    own[f"columns_{kind}"] = columns[ids]
+                learned |= {
+                    f"pool_{kind}": vocabulary.pool,
+                    f"ends_{kind}": vocabulary.ends,
+                    f"idf_{kind}": idf,
+                }
+            for shard, own in enumerate(of_shards):
+                self._run.write("columns", shard, own)
+            self._run.write("vocabulary", 0, learned)  # last: where it is, columns are
+        return fitted_features(self._run, config)
+
+
+class _Terms:
+    """The terms of one kind of all shards: in how many texts each is and how often."""
+
+    def __init__(self, kind: int, joined_words: bool) -> None:
+        self.kind, self._joined_words = kind, joined_words
+        self._union = empty_table()
+        self._documents, self._totals = np.zeros((2, len(self._union.hashes)), np.int64)
+        self.ids: list[npt.NDArray[np.int32]] = []  # of the terms of each shard
+
+    def add(self, read: Arrays) -> None:
+        """Add the terms of the next shard."""
+        self._union, own = with_terms(
+            self._union, read[f"pool_{self.kind}"], read[f"ends_{self.kind}"],
+            joined_words=self._joined_words,
+        )  # fmt: skip
+        room = len(self._union.hashes)
+        self._documents, self._totals = _padded(self._documents, room), _padded(self._totals, room)
+        self._documents[own] += read[f"documents_{self.kind}"]  # a shard has each term once
+        self._totals[own] += read[f"totals_{self.kind}"]
+        self.ids.append(own)
+
+    def cut(
+        self, n_texts: int, config: TfidfConfig
+    ) -> tuple[Vocabulary, npt.NDArray[np.int32], FloatArray]:
+        """Keep the terms that the settings let through, and weigh them: see `learn_terms`."""
+        n = int(self._union.size[0])
+        documents, totals, joined_words = self._documents[:n], self._totals[:n], self._joined_words
+        kept = frequent_enough(documents, n_texts, config)
+        vocabulary, columns = Vocabulary.from_table(self._union, kept, joined_words=joined_words)
+        if config.max_features is not None and config.max_features < len(vocabulary):
+            kept = most_frequent(columns, totals, config.max_features)
+            vocabulary, columns = Vocabulary.from_table(
+                self._union, kept, joined_words=joined_words
+            )
+        counts = np.empty(len(vocabulary), np.int64)
+        counts[columns[columns >= 0]] = documents[columns >= 0]
+        return vocabulary, columns, (np.log((1 + n_texts) / (1 + counts)) + 1).astype(np.float32)
 
 
 def fitted_features(run: Run, config: TfidfConfig) -> TfidfFeatures:
-    """Return the features that `merge_terms` has written."""
+    """Return the features that a `Merger` has written."""
     learned = run.read("vocabulary", 0)
     sources = config.sources()
     vocabularies = [
@@ -106,26 +180,8 @@ def fitted_features(run: Run, config: TfidfConfig) -> TfidfFeatures:
     return features
 
 
-def _union(
-    run: Run, n_shards: int, kind: int, joined_words: bool
-) -> tuple[TermTable, list[npt.NDArray[np.int32]], IntArray, IntArray]:
-    """The terms of all shards, their ids in each, in how many texts each is and how often."""
-    union = empty_table()
-    ids = []
-    documents, totals = np.zeros((2, len(union.hashes)), np.int64)
-    for shard in range(n_shards):
-        read = run.read("counts", shard)
-        union, own = _with_terms(union, read[f"pool_{kind}"], read[f"ends_{kind}"], joined_words)
-        documents, totals = (_padded(one, len(union.hashes)) for one in (documents, totals))
-        documents[own] += read[f"documents_{kind}"]  # a shard has each term once
-        totals[own] += read[f"totals_{kind}"]
-        ids.append(own)
-    n = int(union.size[0])
-    return union, ids, documents[:n], totals[:n]
-
-
-def _with_terms(
-    table: TermTable, pool: npt.NDArray[np.uint8], ends: IntArray, joined_words: bool
+def with_terms(
+    table: TermTable, pool: npt.NDArray[np.uint8], ends: IntArray, *, joined_words: bool
 ) -> tuple[TermTable, npt.NDArray[np.int32]]:
     """Return the table with further terms in it, and the id of each of them."""
     table = with_room(table, len(ends) - 1, len(pool))
@@ -146,22 +202,3 @@ def _padded(values: np.ndarray, size: int) -> np.ndarray:
     if len(values) >= size:
         return values
     return np.concatenate([values, np.zeros(size - len(values), values.dtype)])
-
-
-def _cut(
-    union: TermTable,
-    documents: np.ndarray,
-    totals: np.ndarray,
-    joined_words: bool,
-    n_texts: int,
-    config: TfidfConfig,
-) -> tuple[Vocabulary, npt.NDArray[np.int32], FloatArray]:
-    """Keep the terms that the settings let through, and weigh them: see `learn_terms`."""
-    kept = frequent_enough(documents, n_texts, config)
-    vocabulary, columns = Vocabulary.from_table(union, kept, joined_words=joined_words)
-    if config.max_features is not None and config.max_features < len(vocabulary):
-        kept = most_frequent(columns, totals, config.max_features)
-        vocabulary, columns = Vocabulary.from_table(union, kept, joined_words=joined_words)
-    counts = np.empty(len(vocabulary), np.int64)
-    counts[columns[columns >= 0]] = documents[columns >= 0]
-    return vocabulary, columns, (np.log((1 + n_texts) / (1 + counts)) + 1).astype(np.float32)

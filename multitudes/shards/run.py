@@ -37,6 +37,8 @@ ABOUT = "_run.json"
 SUFFIX = ".safetensors"
 
 Arrays = dict[str, npt.NDArray[Any]]
+Content = Arrays | list[Arrays] | bytes
+"""Of a file: arrays, or parts that are put one after the other, see `dump_arrays`; or any bytes."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,8 @@ class Run:
             )
         return cls(run.folder, str(before.get("token")))
 
-    def has(self, stage: str, number: int) -> bool:
-        """Return whether a piece is finished."""
-        return exists(self._piece(stage, number))
-
-    def read(self, stage: str, number: int) -> Arrays:
-        """Return the arrays of a finished piece, mapped into memory."""
+    def file(self, stage: str, number: int) -> Path:
+        """Return a file of this machine that holds a finished piece."""
         place = self._piece(stage, number)
         path = local_copy(place, self.token)
         if not path.is_file():
@@ -90,11 +88,19 @@ class Run:
                 f"{place} is missing, though it was finished: all machines must see the folder of "
                 "the run; keep it on a shared disk, or at a URL"
             )
-        return map_arrays(path)
+        return path
 
-    def write(self, stage: str, number: int, content: Arrays | bytes) -> None:
-        """Write a piece: whole, or not at all."""
-        self._write(self._piece(stage, number), content)
+    def has(self, stage: str, number: int) -> bool:
+        """Return whether a piece is finished."""
+        return exists(self._piece(stage, number))
+
+    def read(self, stage: str, number: int) -> Arrays:
+        """Return the arrays of a finished piece, mapped into memory."""
+        return map_arrays(self.file(stage, number))
+
+    def write(self, stage: str, number: int, content: Content, *, durable: bool = False) -> None:
+        """Write a piece: whole, or not at all; if `durable`, it is forced onto the disk as well."""
+        self._write(self._piece(stage, number), content, durable=durable)
 
     def map(
         self,
@@ -104,27 +110,86 @@ class Run:
         items: Sequence[Any],
         *,
         costs: Sequence[float],
-    ) -> dict[int, float]:
+        finished: Callable[[int], None] | None = None,
+    ) -> None:
         """Compute the pieces of a stage that are not finished yet: item i becomes piece i.
 
-        Returns the seconds that each of them took.
+        `finished` is told the number of each piece, in any order, while others are computed.
         """
-        missing = [number for number in range(len(items)) if not self.has(stage.name, number)]
-        if len(missing) < len(items):
-            done = len(items) - len(missing)
-            say(f"{stage.doing}: {done:,} of {len(items):,} pieces are finished already")
-        if not missing:
-            return {}
-        missing.sort(key=lambda number: -costs[number])  # longest first
-        with track(stage.doing, total=float(sum(costs[n] for n in missing)), unit="") as progress:
-            seconds = cluster.map(
-                compute,
-                (self, stage, shared),
-                [(number, items[number]) for number in missing],
-                costs=[costs[number] for number in missing],
-                advance=progress.advance,
-            )
-        return dict(zip(missing, seconds, strict=True))
+
+        def below(number: int) -> Sequence[Piece]:
+            if finished is not None:
+                finished(number)
+            return ()
+
+        pieces = [Piece(i, *both) for i, both in enumerate(zip(items, costs, strict=True))]
+        self.grow(cluster, stage, shared, pieces, below)
+
+    def grow(
+        self,
+        cluster: Cluster,
+        stage: Stage,
+        shared: Any,
+        pieces: Sequence[Piece],
+        below: Callable[[int], Sequence[Piece]],
+        *,
+        total: float | None = None,
+    ) -> list[Computed]:
+        """Compute pieces that are not finished yet, and those that follow from them.
+
+        Parameters
+        ----------
+        below : callable
+            Told the number of a piece that is finished, now or before; returns what can be computed
+            now. Pieces wait for nothing else.
+        total : float, optional
+            What all pieces cost, for the display; defaults to the cost of `pieces`.
+
+        Returns
+        -------
+        list of Computed
+            What was computed here, in the order in which it could be.
+        """
+        done = 0
+
+        def missing(pieces: Sequence[Piece]) -> list[Piece]:
+            """Those that are not finished, and what follows from the others: longest first."""
+            nonlocal done
+            found, seen = [], list(pieces)
+            while seen:
+                piece = seen.pop()
+                if self.has(stage.name, piece.number):
+                    done += 1
+                    seen += below(piece.number)
+                else:
+                    found.append(piece)
+            return sorted(found, key=lambda piece: (-piece.cost, piece.number))
+
+        def further(place: int) -> list[tuple[tuple[int, Any], float]]:
+            new = missing(below(todo[place].number))
+            todo.extend(new)
+            return [((piece.number, piece.item), piece.cost) for piece in new]
+
+        todo = missing(pieces)
+        if done:
+            say(f"{stage.doing}: {done:,} pieces are finished already")
+        if not todo:
+            return []
+        if total is None:
+            total = sum(piece.cost for piece in todo)
+        with track(stage.doing, total=total, unit="") as progress:
+            try:
+                seconds = cluster.map(
+                    compute,
+                    (self, stage, shared, secrets.token_hex(8)),
+                    [(piece.number, piece.item) for piece in todo],
+                    costs=[piece.cost for piece in todo],
+                    advance=progress.advance,
+                    further=further,
+                )
+            finally:
+                _kept.clear()  # of a cluster that is this process
+        return [Computed(p.number, p.cost, s) for p, s in zip(todo, seconds, strict=True)]
 
     def _place(self, name: str) -> str:
         return f"{self.folder.rstrip('/')}/{name}"
@@ -132,7 +197,7 @@ class Run:
     def _piece(self, stage: str, number: int) -> str:
         return self._place(f"{stage}/{number:05d}{SUFFIX}")
 
-    def _write(self, place: str, content: Arrays | bytes) -> None:
+    def _write(self, place: str, content: Content, *, durable: bool = False) -> None:
         home = scratch() if is_url(place) else Path(place).parent
         half = home / f".{Path(place).name}.{secrets.token_hex(8)}"
         try:
@@ -141,7 +206,9 @@ class Run:
                 if isinstance(content, bytes):
                     file.write(content)
                 else:
-                    dump_arrays(file, content)
+                    dump_arrays(file, content if isinstance(content, list) else [content])
+            if durable:
+                disk.sync_file(half)
         except OSError as error:
             half.unlink(missing_ok=True)
             raise StoreError(
@@ -151,21 +218,48 @@ class Run:
         put(half, place)
 
 
+class Piece(NamedTuple):
+    """A piece of work of a stage: its number, what it is made of, and about what it costs."""
+
+    number: int
+    item: Any
+    cost: float
+
+
+class Computed(NamedTuple):
+    """A piece that was computed: its number, what it was to cost, and the seconds it took."""
+
+    number: int
+    cost: float
+    seconds: float
+
+
 class Stage(NamedTuple):
     """A step of a run: its name, what it does in words, and the function for one piece.
 
-    `compute(run, shared, item)` returns the arrays of the piece, or the bytes of its file; it is a
-    function of a module.
+    `compute(run, shared, item)` returns the content of the piece; it is a function of a module.
     """
 
     name: str
     doing: str
-    compute: Callable[[Any, Any, Any], Arrays | bytes]
+    compute: Callable[[Any, Any, Any], Content]
 
 
-def compute(shared: tuple[Run, Stage, Any], items: Sequence[tuple[int, Any]]) -> list[float]:
-    """Compute some pieces, one after the other, and write each: what a machine does."""
-    run, stage, common = shared
+_kept: dict[str, Any] = {}
+"""What all pieces of the stage at work share, as this process has it; a stage has a name here."""
+
+
+def compute(shared: tuple[Run, Stage, Any, str], items: Sequence[tuple[int, Any]]) -> list[float]:
+    """Compute some pieces, one after the other, and write each: what a machine does.
+
+    A worker gets what is shared with each order, but keeps the first: the files that it has mapped
+    stay mapped for all pieces of the stage.
+    """
+    run, stage, received, name = shared
+    common = _kept.get(name)
+    if common is None:
+        _kept.clear()
+        _kept[name] = common = received
     seconds = []
     for number, item in items:
         start = time.perf_counter()

@@ -19,8 +19,8 @@ from multitudes.linear.checkpoint import NOT_IN_RESULT
 from multitudes.shards.clustering import Embeddings, grow_tree
 from multitudes.shards.counting import COUNTING, Source
 from multitudes.shards.embedding import EMBEDDING
-from multitudes.shards.levels import WEIGHTS, TreeWork, train_levels
-from multitudes.shards.merging import merge_features, merge_labels
+from multitudes.shards.levels import TreeWork, stored_level, train_levels
+from multitudes.shards.merging import Merger
 from multitudes.shards.pieces import PIECES, Pieces
 from multitudes.shards.places import find_shards
 from multitudes.shards.run import Run
@@ -90,11 +90,12 @@ def read_shards(
 ) -> tuple[Pieces, Any, tuple[str, ...]]:
     """Return the instances of all shards as pieces, the fitted features, and the label names."""
     ones = [1.0] * len(places)
-    run.map(cluster, COUNTING, source, places, costs=ones)
-    labels = merge_labels(run, len(places))
+    merger = Merger(run, source)
+    run.map(cluster, COUNTING, source, places, costs=ones, finished=merger.add)
+    labels = merger.labels()
     if not labels.n_labels:
         raise DataError("there is nothing to learn from: no shard has an instance with a label")
-    fitted = merge_features(run, len(places), source.tfidf, source.normalize)
+    fitted = merger.features()
     run.map(cluster, PIECES, source.tfidf, range(len(places)), costs=ones)
     pieces = Pieces.of(run, len(places), fitted.n_features_, labels.n_labels)
     numbers = (str(label) for label in range(labels.n_labels))
@@ -168,5 +169,5 @@ class MappedLevel:
         self._run, self._level = run, level
 
     def to_state(self) -> State:
-        """Return the mapped arrays."""
-        return State("level-weights", arrays=self._run.read(WEIGHTS.name, self._level))
+        """Return the mapped arrays, and where they lie."""
+        return stored_level(self._run, self._level)

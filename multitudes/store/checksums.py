@@ -9,17 +9,17 @@ read in pieces, not mapped: one that is cut meanwhile is an error and not the en
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from multitudes.errors import StoreError
 from multitudes.kernels.threads import ThreadTeam
-from multitudes.store.files import damaged
+from multitudes.store.files import damaged, dump_arrays
 from multitudes.store.opening import open_file
 
 FAST, CERTAIN = "xxh3_64", "sha256"
@@ -52,6 +52,27 @@ def entries_of(folder: Path, names: Iterable[str]) -> dict[str, FileEntry]:
     names = list(names)
     with ThreadTeam() as team:
         return dict(zip(names, team.map(entry, names), strict=True))
+
+
+def entry_of_arrays(parts: Sequence[Mapping[str, npt.NDArray[Any]]]) -> FileEntry:
+    """Return size and checksums of the file that `dump_arrays` makes of the same arrays."""
+    digested = _Digested()
+    dump_arrays(cast(BinaryIO, digested), parts)
+    found = digested.digests
+    return FileEntry(digested.n_bytes, found[CERTAIN].hexdigest(), found[FAST].hexdigest())
+
+
+class _Digested:
+    """A file that keeps nothing of what is written to it but checksums."""
+
+    def __init__(self) -> None:
+        self.digests = {name: _new(name) for name in (FAST, CERTAIN)}
+        self.n_bytes = 0
+
+    def write(self, content: Any) -> None:
+        for digest in self.digests.values():
+            digest.update(content)
+        self.n_bytes += memoryview(content).nbytes
 
 
 def check_files(folder: Path, files: Mapping[str, FileEntry], *, certain: bool) -> None:

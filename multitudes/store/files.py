@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,27 +70,36 @@ def check_dtype(name: str, array: AnyArray) -> None:
 def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
     """Write arrays to one safetensors file."""
     with new_file(path) as file:
-        dump_arrays(file, arrays)
+        dump_arrays(file, [arrays])
 
 
-def dump_arrays(file: BinaryIO, arrays: Mapping[str, AnyArray]) -> None:
+def dump_arrays(file: BinaryIO, parts: Sequence[Mapping[str, AnyArray]]) -> None:
     """Write arrays in the safetensors format, byte for byte as that library does.
 
     It would write by itself, past `multitudes.files`, and not say why a disk refuses.
+
+    Parameters
+    ----------
+    parts : sequence of mappings of name to array
+        Each array of the file is the arrays of that name, one after the other, in the smallest
+        dtype that holds all of them. They are never all in memory at once.
     """
-    names = sorted(arrays, key=lambda name: (_ORDER.index(arrays[name].dtype.name), name))
+    dtypes = {name: np.result_type(*(part[name].dtype for part in parts)) for name in parts[0]}
+    names = sorted(dtypes, key=lambda name: (_ORDER.index(dtypes[name].name), name))
     header, end = {}, 0
     for name in names:
-        array = arrays[name]
-        begin, end = end, end + array.nbytes
-        kind = next(kind for kind, dtype in DTYPES.items() if dtype.name == array.dtype.name)
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+        shapes = [part[name].shape for part in parts]
+        shape = shapes[0] if len(parts) == 1 else (sum(own[0] for own in shapes), *shapes[0][1:])
+        begin, end = end, end + math.prod(shape) * dtypes[name].itemsize
+        kind = next(kind for kind, dtype in DTYPES.items() if dtype.name == dtypes[name].name)
+        header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [begin, end]}
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)  # arrays begin at a multiple of 8
     file.write(len(text).to_bytes(8, "little") + text)
     for name in names:
-        ready = np.ascontiguousarray(arrays[name], arrays[name].dtype.newbyteorder("<"))
-        file.write(ready.reshape(-1).view(np.uint8).data)
+        for part in parts:
+            ready = np.ascontiguousarray(part[name], dtypes[name].newbyteorder("<"))
+            file.write(ready.reshape(-1).view(np.uint8).data)
 
 
 def map_arrays(path: Path) -> dict[str, AnyArray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from multitudes.errors import StoreError
 from multitudes.files import disk
-from multitudes.store.checksums import entries_of
+from multitudes.store.checksums import FileEntry, entries_of
 from multitudes.store.files import check_dtype, write_arrays, write_strings
 from multitudes.store.folder import replaced
 from multitudes.store.foreign import root_modules, write_folder
@@ -50,9 +50,10 @@ def save(obj: Storable | State, path: str | PathLike[str]) -> None:
     entry = describe(state)
     try:
         with replaced(path) as (data, publish):
-            write_state(state, data)
+            known = write_state(state, data)
             names = entry.file_names() | _foreign_files(data, entry)
-            manifest = Manifest(data.name, entries_of(data, names), entry)
+            files = known | entries_of(data, names - known.keys())
+            manifest = Manifest(data.name, files, entry)
             Manifest.from_bytes(manifest.to_bytes(), f"the manifest of this {state.kind}")
             publish(manifest, root_modules(data, manifest))
     except OSError as error:
@@ -87,17 +88,25 @@ def describe(state: State, *, depth: int = 0) -> ObjectEntry:
     )
 
 
-def write_state(state: State, folder: Path) -> None:
-    """Write the files of a state and, in sub-folders, of its parts."""
-    if state.arrays:
+def write_state(state: State, folder: Path) -> dict[str, FileEntry]:
+    """Write the files of a state and, in sub-folders, of its parts.
+
+    Files that are there already get a second name; returns their checksums, which are known.
+    """
+    known = {}
+    if state.stored is not None and disk.link(state.stored.path, folder / ARRAYS):
+        known[ARRAYS] = state.stored.entry
+    elif state.arrays:
         write_arrays(folder / ARRAYS, state.arrays)
     for name, values in state.strings.items():
         write_strings(folder / f"{name}.jsonl", values)
     for name, part in state.parts.items():
         disk.make_folder(folder / name)
-        write_state(part, folder / name)
+        below = write_state(part, folder / name)
+        known |= {f"{name}/{path}": file for path, file in below.items()}
     for name, source in state.folders.items():
         write_folder(source, folder / name)
+    return known
 
 
 def _foreign_files(data: Path, entry: ObjectEntry) -> set[str]:

@@ -34,12 +34,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy.typing as npt
 
+from multitudes.store.checksums import FileEntry
+
 # A folder that exists, or a function that fills an empty one; see `multitudes.store.foreign`.
 FolderSource: TypeAlias = Path | Callable[[Path], None]
+
+
+class StoredArrays(NamedTuple):
+    """A file of arrays as the store writes them, and its checksums."""
+
+    path: Path
+    entry: FileEntry
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,13 @@ class State:
     # Where it lies in a model that was checked, such as "model/tree"; None before. It is not an
     # argument, so that a changed copy (`dataclasses.replace`) counts as not checked.
     place: str | None = field(default=None, init=False, repr=False, compare=False)
+
+    # A file that holds `arrays` already. No argument either: it is not true of a changed copy.
+    stored: StoredArrays | None = field(default=None, init=False, repr=False, compare=False)
+
+    def note_stored(self, stored: StoredArrays) -> None:
+        """Note that a file holds the arrays as the store writes them: it can be linked."""
+        object.__setattr__(self, "stored", stored)
 
     def note_checked(self, place: str) -> None:
         """Note that this state was checked, as a part of a model that lies at `place` in it."""

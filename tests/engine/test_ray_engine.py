@@ -14,9 +14,9 @@ from sklearn.base import clone
 
 from multitudes import Disentangled, Parabel, XRLinear
 from multitudes.cli import main
-from multitudes.engine import current_cluster, ray_cluster
+from multitudes.engine import LocalCluster, current_cluster, ray_cluster
 from multitudes.engine.cluster import in_use
-from multitudes.engine.ray_engine import equal_parts
+from multitudes.engine.ray_engine import LAST_PARTS_PER_CORE, shrinking_parts
 from multitudes.errors import ConfigError, MissingExtraError, ResourceError
 from multitudes.linear.checkpoint import Checkpoint
 from multitudes.tagger import Tagger
@@ -200,10 +200,33 @@ def test_without_ray_installed(monkeypatch):
         pass
 
 
-@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=50), st.integers(1, 20))
-def test_parts_are_runs_of_items_of_about_one_cost(costs, n_parts):
-    parts = equal_parts(costs, n_parts)
+@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=200), st.integers(1, 20))
+def test_parts_are_runs_of_items_and_get_shorter(costs, n_cores):
+    parts = shrinking_parts(costs, n_cores)
     assert [i for part in parts for i in part] == list(range(len(costs)))
-    assert len(parts) <= n_parts + 1
-    share = sum(costs) / n_parts
-    assert all(sum(costs[i] for i in part[:-1]) < share + 1e-9 for part in parts)
+    smallest = sum(costs) / (LAST_PARTS_PER_CORE * n_cores)
+    for part in parts:
+        left = sum(costs[part[0] :])
+        assert sum(costs[i] for i in part[:-1]) < max(left / (4 * n_cores), smallest) + 1e-6
+
+
+def tenfold(shared, items):
+    return [10 * item for item in items]
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_what_is_found_on_the_way_is_done_too(cluster, here):
+    todo = [1, 2]
+
+    def further(number):
+        item = todo[number]
+        new = [(more, 1.0) for more in (2 * item, 2 * item + 1)] if item < 8 else []
+        todo.extend(more for more, _ in new)
+        return new
+
+    where = LocalCluster(2) if here else cluster
+    found = where.map(
+        tenfold, None, list(todo), costs=[1.0, 1.0], advance=lambda cost: None, further=further
+    )
+    assert found == [10 * item for item in todo]
+    assert len(todo) > 20

@@ -124,7 +124,7 @@ def _write(path: Path, tokenized: Tokenized) -> None:
     try:
         disk.make_folder(path.parent)
         with replaced_file(path) as file:
-            dump_arrays(file, arrays)
+            dump_arrays(file, [arrays])
     except HeldError as error:
         raise StoreError(
             f"could not keep token ids in {path.parent}: {error} is writing the same ones; begin "
