@@ -14,15 +14,15 @@ ACCELERATOR = "needs an accelerator to be run again"
 OLDER: dict[str, str] = {
     **dict.fromkeys(
         (
-            "auto_budget", "auto_costs", "choices", "choices-features", "choices-validation",
+            "auto_budget", "auto_costs", "choices-features",
             "clustering", "cold_start", "door",
-            "features", "fusion-debian-deps", "fusion-eurlex-titles", "fusion-lf-msdocs-links",
-            "fusion-lf-msdocs-seealso", "fusion-yso-finna-en", "fusion_learners-eurlex-titles",
+            "features", "fusion-debian-deps", "fusion-lf-msdocs-links",
+            "fusion-lf-msdocs-seealso", "fusion-yso-finna-en",
             "fusion_speed", "imports", "io", "lexical", "loading", "metrics",
             "prime-debian-deps-features", "prime-lf-msdocs-seealso-features", "profile",
             "seq2set-latency", "server_abuse", "server_latency", "serving", "serving-slow-clients",
             "serving-soak", "stored_checks", "token_cache", "trees", "trees-bibtex-delicious",
-            "updates", "updates-overlap", "which-model", "which-model-large", "word_forms",
+            "updates", "updates-overlap",
         ),
         TO_RUN_AGAIN,
     ),
