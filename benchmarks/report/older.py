@@ -14,12 +14,9 @@ ACCELERATOR = "needs an accelerator to be run again"
 OLDER: dict[str, str] = {
     **dict.fromkeys(
         (
-            "auto_budget", "auto_costs", "choices-features",
-            "clustering", "cold_start", "door",
-            "features", "fusion-debian-deps", "fusion-lf-msdocs-links",
-            "fusion-lf-msdocs-seealso", "fusion-yso-finna-en",
-            "fusion_speed", "imports", "io", "lexical", "loading", "metrics",
-            "prime-debian-deps-features", "prime-lf-msdocs-seealso-features", "profile",
+            "auto_budget", "auto_costs", "clustering", "cold_start", "door", "features",
+            "fusion-lf-msdocs-links", "fusion-lf-msdocs-seealso", "fusion-yso-finna-en",
+            "fusion_speed", "imports", "io", "lexical", "loading", "metrics", "profile",
             "seq2set-latency", "server_abuse", "server_latency", "serving", "serving-slow-clients",
             "serving-soak", "stored_checks", "token_cache", "trees", "trees-bibtex-delicious",
             "updates", "updates-overlap",
