@@ -18,7 +18,7 @@ OLDER: dict[str, str] = {
             "fusion-lf-msdocs-seealso", "fusion-yso-finna-en", "fusion_speed", "imports", "io",
             "loading", "metrics", "profile", "seq2set-latency", "server_abuse", "server_latency",
             "serving", "serving-slow-clients", "serving-soak", "stored_checks", "token_cache",
-            "trees", "trees-bibtex-delicious", "updates", "updates-overlap",
+            "trees", "updates", "updates-overlap",
         ),
         TO_RUN_AGAIN,
     ),
