@@ -14,11 +14,10 @@ ACCELERATOR = "needs an accelerator to be run again"
 OLDER: dict[str, str] = {
     **dict.fromkeys(
         (
-            "auto_budget", "auto_costs", "clustering", "door", "features", "fusion-lf-msdocs-links",
-            "fusion-lf-msdocs-seealso", "fusion-yso-finna-en", "fusion_speed", "imports", "io",
-            "loading", "metrics", "profile", "seq2set-latency", "server_abuse", "server_latency",
-            "serving", "serving-slow-clients", "serving-soak", "stored_checks", "token_cache",
-            "trees", "updates", "updates-overlap",
+            "auto_budget", "auto_costs", "door", "features", "fusion-lf-msdocs-links",
+            "fusion-lf-msdocs-seealso", "fusion_speed", "imports", "io", "loading", "profile",
+            "server_abuse", "server_latency", "serving", "serving-slow-clients", "serving-soak",
+            "token_cache", "trees",
         ),
         TO_RUN_AGAIN,
     ),
