@@ -17,7 +17,7 @@ OLDER: dict[str, str] = {
             "auto_budget", "auto_costs", "door", "features", "fusion-lf-msdocs-links",
             "fusion-lf-msdocs-seealso", "fusion_speed", "imports", "io", "loading", "profile",
             "server_abuse", "server_latency", "serving", "serving-slow-clients", "serving-soak",
-            "token_cache", "trees",
+            "token_cache",
         ),
         TO_RUN_AGAIN,
     ),
