@@ -14,16 +14,10 @@ ACCELERATOR = "needs an accelerator to be run again"
 OLDER: dict[str, str] = {
     **dict.fromkeys(
         (
-            "auto_budget", "auto_costs", "choices", "choices-features", "choices-validation",
-            "clustering", "cold_start", "door",
-            "features", "fusion-debian-deps", "fusion-eurlex-titles", "fusion-lf-msdocs-links",
-            "fusion-lf-msdocs-seealso", "fusion-yso-finna-en", "fusion_learners-eurlex-titles",
-            "fusion_speed", "imports", "io", "lexical", "loading", "metrics",
-            "prime-debian-deps-features", "prime-lf-msdocs-seealso-features", "profile",
-            "seq2set-latency", "server_abuse", "server_latency", "serving",
-            "serving-slow-clients", "serving-soak", "sets", "stored_checks", "token_cache", "trees",
-            "trees-bibtex-delicious", "trees-yso-finna-en", "updates",
-            "updates-overlap", "which-model", "which-model-large", "word_forms",
+            "auto_budget", "auto_costs", "door", "features", "fusion-lf-msdocs-links",
+            "fusion-lf-msdocs-seealso", "fusion_speed", "imports", "io", "loading", "profile",
+            "server_abuse", "server_latency", "serving", "serving-slow-clients", "serving-soak",
+            "token_cache",
         ),
         TO_RUN_AGAIN,
     ),

@@ -159,6 +159,7 @@ def main() -> None:
     parser.add_argument("--online", type=int, default=1000, help="single instances")
     parser.add_argument("--training-only", action="store_true", help="do not time prediction")
     parser.add_argument("--no-jit", action="store_true", help="do not time compiling")
+    parser.add_argument("--record", help="name of the stored record")
     parser.add_argument("--no-store", action="store_true", help="only print")
     given = parser.parse_args()
     peers = [peer for peer in given.peers.split(",") if peer]
@@ -180,7 +181,7 @@ def main() -> None:
         show_rows(source.name, rows, ["seconds", "cpu_seconds", "peak_mb", "model_mb", *PRECISION])
         show_rows(source.name, rows, ["batch_ms_per_instance", "online_p50_ms", "online_p99_ms"])
     settings = {"n_threads": given.threads, "peers": {peer: version_of(peer) for peer in peers}}
-    name = "trees-training" if given.training_only else "trees"
+    name = given.record or ("trees-training" if given.training_only else "trees")
     finish(name, rows_of(results), settings=settings, store=not given.no_store)
 
 

@@ -51,7 +51,7 @@ def test_what_calibrated_sets_gain_is_as_the_page_says():
 def test_what_is_said_of_one_vs_all_holds():
     assert best("eurlex-titles") == "one-vs-all"
     eurlex = [of(f"eurlex-titles, {name}", "train_cpu_s") for name in ("one-vs-all", "xr-linear")]
-    assert eurlex[0] > 10 * eurlex[1]
+    assert f"for {eurlex[0] / eurlex[1]:.0f} times the training of one tree" in PAGE
     debtags = [of(f"debian-debtags, {name}", "P@1") for name in ("one-vs-all", "xr-linear")]
     assert abs(debtags[0] - debtags[1]) < 1
     assert best("debian-debtags") == "parabel"
