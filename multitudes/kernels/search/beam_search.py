@@ -15,10 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Floats, Ints, Longs, Vector, Words
-from multitudes.kernels.compiling import borrowing, inlined, prefetch
+from multitudes.kernels.compiling import allocating, borrowing, inlined, kernel, prefetch
 from multitudes.kernels.lane_masks import lowest_bit
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, splat, store
 from multitudes.kernels.search.index import BLOCK_FIRST, CHILD_FIRST, SearchArrays
@@ -30,7 +29,7 @@ HINGE, SIGMOID, RAW = 0, 1, 2
 FIRST_ROUND = 2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def insert(ids: Ints, scores: Floats, count: int, new_id: int, new_score: float) -> int:
     """Put a candidate into a ranked list that holds `count`; returns the new count.
 
@@ -96,7 +95,7 @@ def keep_children(
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def order_visits(
     cluster: Ints,  # IN (n, width): each instance's beam, best first
     score: Floats,  # IN (n, width)
@@ -194,7 +193,7 @@ def visit_clusters(
             bar[i] = scores[i, count[i] - 1]
 
 
-@njit(nogil=True, cache=True)
+@allocating
 def search_block(
     x_indptr: Longs,  # IN (n_instances + 1,)
     x_indices: Ints,  # IN

@@ -25,10 +25,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Array, Bytes, Ints, Longs, Shorts
-from multitudes.kernels.compiling import inlined
+from multitudes.kernels.compiling import inlined, kernel
 from multitudes.kernels.lane_masks import MATCHED
 from multitudes.kernels.lanes import LANES
 
@@ -81,7 +80,7 @@ def group_of(feature: int, n_groups: int) -> np.uint64:
     return (mixed * np.uint64(n_groups)) >> np.uint64(32)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def measure_chunks(
     chunk_row: Longs,  # IN (n_clusters + 1,), of one level
     row_entry: Longs,  # IN (n_rows + 1,)
@@ -183,7 +182,7 @@ def order_rows(heat: Bytes, feature: Ints, first: int, n_rows: int, order: Longs
                 at += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_chunks(
     chunk_row: Longs,  # IN (n_clusters + 1,), of one level
     feature: Ints,  # IN (n_rows,)

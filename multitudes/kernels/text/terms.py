@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.arrays import Bytes, Ints, Longs, Words
-from multitudes.kernels.compiling import inlined, prefetch
+from multitudes.kernels.compiling import allocating, inlined, kernel, prefetch
 
 WORD_CHAR, SPACE_CHAR = 1, 2  # classes of code points, see `multitudes.features.text_buffer`
 LOOKUP, INSERT, HASH = 0, 1, 2  # what to do with a term: find it, add it if new, or only hash it
@@ -181,7 +181,7 @@ def end_of_word(text: Bytes, position: int, width: int, classes: Bytes) -> tuple
     return position, key
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def count_words(
     text: Bytes, start: int, row: int, classes: Bytes, ngrams: tuple[int, int], table: TermTable,
     mode: int, n_columns: int, ids: Ints, counts: Ints, indptr: Longs, where: Longs,
@@ -238,7 +238,7 @@ def count_words(
     return position, row
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def count_characters(
     text: Bytes, start: int, row: int, classes: Bytes, ngrams: tuple[int, int], table: TermTable,
     mode: int, n_columns: int, ids: Ints, counts: Ints, indptr: Longs, where: Longs,
@@ -301,7 +301,7 @@ def count_characters(
     return position, row
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def insert_terms(
     table: TermTable, pool: Bytes, ends: Longs, joined_words: bool, new_ids: Ints
 ) -> None:
@@ -340,7 +340,7 @@ def _key_of(pool: Bytes, start: int, stop: int, joined_words: bool) -> np.uint64
     return fold(gram, key)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_slots(hashes: Words, n_terms: int, slots: Words) -> None:
     """Enter terms 0 .. n_terms - 1, known to differ, into empty slots.
 
@@ -356,7 +356,7 @@ def fill_slots(hashes: Words, n_terms: int, slots: Words) -> None:
         slots[place] = (key & UPPER) | np.uint64(term + 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_terms(pool: Bytes, ends: Longs, order: Longs, out_pool: Bytes, out_ends: Longs) -> None:
     """Copy terms in a new order.
 
