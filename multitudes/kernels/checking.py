@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from multitudes.kernels.arrays import Array, Longs
-from multitudes.kernels.compiling import inner, kernel
+from multitudes.kernels.compiling import kernel, merged
 
 SOUND = -1
 BLOCK = 2048  # values between two looks at whether all was well: they fit the first cache
@@ -139,7 +139,7 @@ def check_rows(
     return SOUND, in_order
 
 
-@inner
+@merged
 def _measure_row(indices: Array, first: Any, past: Any) -> Any:
     """The smallest and largest index of a row, and whether one is not above the one before."""
     low = high = indices[first]

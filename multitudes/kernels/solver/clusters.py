@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitudes.kernels.arrays import Floats, Ints, Lanes, Longs
-from multitudes.kernels.compiling import inner, kernel
+from multitudes.kernels.compiling import kernel, merged
 from multitudes.kernels.lane_masks import bit_count, lowest_bit
 from multitudes.kernels.lanes import larger, less, load, splat
 from multitudes.kernels.solver.dual_descent import forget, gather
@@ -71,7 +71,7 @@ def prepare_rows(
     return feature_of.size
 
 
-@inner
+@merged
 def kept_lanes(w: Floats, block: int, f: int, cut: Floats, lanes: Lanes) -> int:
     """Mask of the lanes of a block whose weight of feature f is larger than their cut."""
     value = load(w[block], f * len(lanes), lanes)
