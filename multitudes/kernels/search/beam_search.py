@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from multitudes.kernels.arrays import Floats, Ints, Longs, Vector, Words
-from multitudes.kernels.compiling import allocating, borrowing, inlined, kernel, prefetch
+from multitudes.kernels.compiling import allocating, borrowing, kernel, merged, prefetch
 from multitudes.kernels.lane_masks import lowest_bit
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, splat, store
 from multitudes.kernels.search.index import BLOCK_FIRST, CHILD_FIRST, SearchArrays
@@ -52,7 +52,7 @@ def insert(ids: Ints, scores: Floats, count: int, new_id: int, new_score: float)
     return min(count + 1, ids.size)
 
 
-@inlined
+@merged
 def path_scores(margin: Vector, parent: float, kind: int, power: int, scratch: Floats) -> Vector:
     """Scores of 16 children (lanes): the parent's plus the logarithm of the child's own."""
     if kind == HINGE:
@@ -71,7 +71,7 @@ def path_scores(margin: Vector, parent: float, kind: int, power: int, scratch: F
     return splat(parent) + margin
 
 
-@inlined
+@merged
 def keep_children(
     index: SearchArrays, g: int, n_blocks: int, names: Ints, total: Floats, parent: float,
     kind: int, power: int, scratch: Floats, ids: Ints, scores: Floats, count: int,
@@ -137,7 +137,7 @@ def order_visits(
     return visits
 
 
-@inlined
+@merged
 def fetch_visit(
     x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int, index: SearchArrays,
     first_cluster: int, cluster: Ints, visits: int, visit_instance: Longs, visit_place: Longs,
@@ -208,7 +208,6 @@ def search_block(
 ) -> None:
     """The best `top_k` labels of each instance of a block, n = labels.shape[0] rows of X."""
     n = labels.shape[0]
-    depth = index.level_start.size - 1
     cluster = np.empty((n, beam_width), np.int32)
     score = np.empty((n, beam_width), np.float32)
     count = np.empty(n, np.int64)
@@ -227,6 +226,7 @@ def search_block(
     scratch = np.empty(LANES, np.float32)
     no_names = np.empty(0, np.int32)
     ends = np.empty(index.cluster.shape[0] + 1 if n > 1 else 0, np.int64)
+    depth = index.level_start.size - 1
     for i in range(n):
         cluster[i, 0] = 0
         score[i, 0] = 0.0
