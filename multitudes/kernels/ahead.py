@@ -68,7 +68,9 @@ class Helper:
 
     def _work_ahead(self, stage: str, done: Path) -> None:
         """Compile a stage that is still free, unless there is nothing to wait for."""
-        if stage in self.open and not done.exists() and _claimed(self.folder, stage):
+        if done.exists() or not self.folder.exists():
+            return
+        if stage in self.open and _claimed(self.folder, stage):
             self.open.discard(stage)
             with suppress(Exception):  # the real work will say what is wrong
                 self.rehearsals[stage]()
@@ -168,6 +170,7 @@ def _started(module: str, stages: Mapping[str, Rehearsal]) -> Helper | None:
     environment = {
         **os.environ,
         VARIABLE: "off",
+        "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING": "1",  # of messages that nobody reads
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
     if numba.config.CACHE_DIR:

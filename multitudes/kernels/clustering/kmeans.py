@@ -74,7 +74,7 @@ def select_smallest(
     return found
 
 
-@merged
+@kernel
 def assign_sides(
     scores: Floats,  # IN  (n,)
     n_left: int,
@@ -123,7 +123,7 @@ def side_difference(
         diff[j] = left[j] * scale_left - (total[j] - left[j]) * scale_right
 
 
-@merged
+@kernel
 def partition_rows(
     rows: Ints,  # I/O (n,)
     side: Bytes,  # IN  (n,)
