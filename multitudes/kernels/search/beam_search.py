@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from multitudes.kernels.arrays import Floats, Ints, Longs, Vector, Words
-from multitudes.kernels.compiling import allocating, borrowing, kernel, merged, prefetch
+from multitudes.kernels.compiling import allocating, borrowing, inlined, kernel, merged, prefetch
 from multitudes.kernels.lane_masks import lowest_bit
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, splat, store
 from multitudes.kernels.search.index import BLOCK_FIRST, CHILD_FIRST, SearchArrays
@@ -52,7 +52,7 @@ def insert(ids: Ints, scores: Floats, count: int, new_id: int, new_score: float)
     return min(count + 1, ids.size)
 
 
-@merged
+@inlined
 def path_scores(margin: Vector, parent: float, kind: int, power: int, scratch: Floats) -> Vector:
     """Scores of 16 children (lanes): the parent's plus the logarithm of the child's own."""
     if kind == HINGE:
@@ -137,7 +137,7 @@ def order_visits(
     return visits
 
 
-@merged
+@inlined
 def fetch_visit(
     x_indptr: Longs, x_indices: Ints, x_data: Floats, first_instance: int, index: SearchArrays,
     first_cluster: int, cluster: Ints, visits: int, visit_instance: Longs, visit_place: Longs,

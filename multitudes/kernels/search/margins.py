@@ -140,7 +140,7 @@ def add_listed(
             at += two + (bit_count(mask) << wide)
 
 
-@merged
+@inlined
 def add_up(
     index: SearchArrays, g: int, x_indices: Ints, x_data: Floats, begin: int, end: int,
     hit_code: Words, hit_at: Words, total: Floats,
