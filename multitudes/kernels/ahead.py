@@ -4,7 +4,7 @@ numba compiles one function at a time, whatever the number of threads, so only a
 help. It compiles by rehearsing: it runs a *stage* of the real work on a handful of values, and
 leaves the machine code in numba's cache on disk, where this process finds it. A stage is claimed
 by making a folder, which only one of the two can do; whoever needs a stage that the other has
-claimed compiles the one after it, if that is free, and waits. If the helper fails, is killed, or
+claimed compiles those after it that are free, and waits. If the helper fails, is killed, or
 has no place to write to, this process compiles for itself, as it would have done without.
 
 ``MULTITUDES_COMPILE_AHEAD=off`` turns it off.
@@ -29,10 +29,8 @@ import numba
 
 from multitudes.kernels.threads import available_cores
 
-# Stages of a label tree's life.
-CLUSTERING, SOLVER, INDEX, SEARCH = "clustering", "solver", "index", "search"
-# What comes right after a stage, and may be compiled by whoever waits for that.
-NEXT = {CLUSTERING: SOLVER}
+# Stages of a label tree's life, in the order of their use.
+STAGES = CLUSTERING, SOLVER, INDEX, SEARCH = "clustering", "solver", "index", "search"
 
 VARIABLE = "MULTITUDES_COMPILE_AHEAD"
 LOOK_EVERY = 0.01  # seconds
@@ -60,15 +58,19 @@ class Helper:
                 return
             self.open.discard(stage)
             if not _claimed(self.folder, stage):
-                self._work_ahead(NEXT.get(stage, ""), self.folder / f"{stage}.done")
-                self._wait(self.folder / f"{stage}.done")
+                done = self.folder / f"{stage}.done"
+                for later in STAGES[STAGES.index(stage) + 1 :]:
+                    self._work_ahead(later, done)
+                self._wait(done)
             if self.process.poll() is not None:
                 shutil.rmtree(self.folder, ignore_errors=True)  # it was killed
                 self.open.clear()
 
     def _work_ahead(self, stage: str, done: Path) -> None:
         """Compile a stage that is still free, unless there is nothing to wait for."""
-        if stage in self.open and not done.exists() and _claimed(self.folder, stage):
+        if done.exists() or not self.folder.exists():
+            return
+        if stage in self.open and _claimed(self.folder, stage):
             self.open.discard(stage)
             with suppress(Exception):  # the real work will say what is wrong
                 self.rehearsals[stage]()
@@ -168,6 +170,7 @@ def _started(module: str, stages: Mapping[str, Rehearsal]) -> Helper | None:
     environment = {
         **os.environ,
         VARIABLE: "off",
+        "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING": "1",  # of messages that nobody reads
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
     if numba.config.CACHE_DIR:

@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Array, Longs
-from multitudes.kernels.compiling import inner
+from multitudes.kernels.compiling import kernel, merged
 
 SOUND = -1
 BLOCK = 2048  # values between two looks at whether all was well: they fit the first cache
@@ -65,7 +64,7 @@ def first_not_finite(values: Array) -> int:
     return int(_first_with_bits(bits, kind(EXPONENTS[values.dtype.itemsize])))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def first_wrong_start(
     starts: Array,  # IN whole numbers (n_rows + 1,)
     n_values: int,  # what they must end at
@@ -84,7 +83,7 @@ def first_wrong_start(
     return SOUND if np.int64(starts[last]) == n_values else last
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def first_disorder(
     starts: Array,  # IN whole numbers (n_rows + 1,), as `first_wrong_start` wants them
     values: Array,  # IN (starts[-1],)
@@ -107,7 +106,7 @@ def first_disorder(
     return SOUND
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def check_rows(
     starts: Longs,  # IN (n_rows + 1,), as `first_wrong_start` wants them
     indices: Array,  # IN int32 or int64 (nnz,)
@@ -140,7 +139,7 @@ def check_rows(
     return SOUND, in_order
 
 
-@inner
+@merged
 def _measure_row(indices: Array, first: Any, past: Any) -> Any:
     """The smallest and largest index of a row, and whether one is not above the one before."""
     low = high = indices[first]
@@ -152,7 +151,7 @@ def _measure_row(indices: Array, first: Any, past: Any) -> Any:
     return low, high, falls != 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def total_count(
     counts: Array,  # IN whole numbers (n,)
     limit: int,  # the most they may add up to
@@ -170,7 +169,7 @@ def total_count(
     return int(total)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def first_repeated(
     values: Array,  # IN whole numbers (n,), all from 0 to seen.size - 1
     seen: Array,  # TMP bool (n_values,), all False
@@ -183,7 +182,7 @@ def first_repeated(
     return SOUND
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _first_outside(values: Array, smallest: Any, largest: Any) -> int:
     n = values.size
     for block in range(0, n, BLOCK):
@@ -199,7 +198,7 @@ def _first_outside(values: Array, smallest: Any, largest: Any) -> int:
     return SOUND
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _first_with_bits(bits: Array, mask: Any) -> int:
     n = bits.size
     for block in range(0, n, BLOCK):

@@ -15,21 +15,30 @@ from multitudes.placeholders import placeholders
 with placeholders("scipy.linalg", "scipy.linalg.cython_blas"):  # no kernel of ours needs them
     import numba.np.arraymath  # noqa: F401  before numba itself does, with its first kernel
 
-# For functions that only other kernels call. Without the wrapper that makes them callable from
-# Python they compile faster, the more so the more arrays they take.
-_options: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-inner: Any = njit(nogil=True, cache=True, **_options)
+# No kernel is handed to C as a pointer, so none needs the wrapper for that.
+COMPILED: Any = {"nogil": True, "cache": True, "no_cfunc_wrapper": True}
 
-# For those of them that make no arrays but views. numba counts the references to an array with
-# atomic instructions, for every function that takes one and every view: in loops over small pieces
-# of work this took two fifths of the time, and threads wait for each other. Whoever calls holds the
-# arrays, so counting can be left out.
-_borrowing: Any = {**_options, "_nrt": False}
-borrowing: Any = njit(nogil=True, cache=True, **_borrowing)
+# For kernels that make arrays of their own.
+allocating: Any = njit(**COMPILED)
 
-# The same, made part of whoever calls. A tuple of arrays is passed as some sixty words otherwise,
-# which takes longer than what many of these functions do.
-inlined: Any = njit(nogil=True, cache=True, forceinline=True, **_borrowing)
+# For kernels that make no arrays but views. numba counts the references to an array with atomic
+# instructions, for every function that takes one and every view: in loops over small pieces of work
+# this took two fifths of the time, threads wait for each other, and it is code to be compiled.
+# Whoever calls holds the arrays, so counting can be left out.
+kernel: Any = njit(_nrt=False, **COMPILED)
+
+# The same for functions that only other kernels call. Without the wrapper that makes them callable
+# from Python they compile faster, the more so the more arrays they take.
+inner: Any = njit(no_cpython_wrapper=True, **COMPILED)
+borrowing: Any = njit(no_cpython_wrapper=True, _nrt=False, **COMPILED)
+
+# Made part of whoever calls. A tuple of arrays is passed as some sixty words otherwise, which takes
+# longer than what many of these functions do.
+inlined: Any = njit(no_cpython_wrapper=True, _nrt=False, forceinline=True, **COMPILED)
+
+# Made part of whoever calls before types are known: nothing of it is compiled by itself, which
+# would take longer for most functions that are called in one place.
+merged: Any = njit(nogil=True, cache=True, inline="always")
 
 
 class _WithoutCollections(event.Listener):

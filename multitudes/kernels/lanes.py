@@ -31,7 +31,7 @@ import numpy.typing as npt
 from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils, config, extending
-from numba.core.extending import models, overload, register_model
+from numba.core.extending import lower_builtin, models, register_model, type_callable
 
 # A kernel calls an intrinsic without the first argument, which its types do not say.
 intrinsic: Any = extending.intrinsic
@@ -283,16 +283,25 @@ less_equal = _comparison("<=", "Mask of the lanes where a <= b.")
 differs = _comparison("!=", "Mask of the lanes where a != b.")
 
 
-def _overload_operator(symbol: Any, implementation: Any) -> None:
-    def typer(left: Any, right: Any) -> Any:
-        if isinstance(left, LanesType) and left == right:
-            return lambda left, right: implementation(left, right)
-        return None
+def _operator(symbol: Any, instruction: str) -> None:
+    """Let a symbol between two lanes stand for one instruction.
 
-    overload(symbol, strict=False)(typer)
+    `overload` would make it a function, to be compiled for every symbol and number of lanes.
+    """
+
+    @type_callable(symbol)
+    def result_of(context: Any) -> Any:
+        def typer(left: Any, right: Any) -> Any:
+            return left if isinstance(left, LanesType) and left == right else None
+
+        return typer
+
+    @lower_builtin(symbol, LanesType, LanesType)
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return getattr(builder, instruction)(*args)
 
 
-_overload_operator(operator.add, add)
-_overload_operator(operator.sub, subtract)
-_overload_operator(operator.mul, multiply)
-_overload_operator(operator.truediv, divide)
+_operator(operator.add, "fadd")
+_operator(operator.sub, "fsub")
+_operator(operator.mul, "fmul")
+_operator(operator.truediv, "fdiv")

@@ -7,15 +7,15 @@ smallest types. Unit rows come without the values too small to matter.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Array, Floats, Ints, Longs, UInts
+from multitudes.kernels.compiling import allocating, kernel
 
 # A row is thinned only if what stays holds this part of its squared length.
 ENOUGH = 0.9
 
 
-@njit(nogil=True, cache=True)
+@allocating
 def transpose(
     indptr: Array,  # IN int32 or int64 (n_rows + 1,)
     indices: Array,  # IN whole numbers (nnz,)
@@ -55,7 +55,7 @@ def transposed(
     return out_indptr, out_indices, out_values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def measure_rows(
     indptr: Longs,  # IN  (n_rows + 1,)
     values: Floats,  # IN  (nnz,)
@@ -83,7 +83,7 @@ def measure_rows(
         counts[r] = kept if is_thinned else indptr[r + 1] - indptr[r]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def copy_rows(
     indptr: Longs,  # IN  (n_rows + 1,)
     indices: UInts,  # IN  (nnz,)

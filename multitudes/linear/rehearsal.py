@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from multitudes import progress
 from multitudes.kernels import ahead
 from multitudes.kernels.ahead import CLUSTERING, INDEX, SEARCH, SOLVER
-from multitudes.kernels.clustering.kmeans import split_sparse
+from multitudes.kernels.clustering.kmeans import split_sparse_nodes
 from multitudes.kernels.search import index
 from multitudes.kernels.search.beam_search import search_block
 from multitudes.kernels.search.index import SearchArrays
@@ -32,7 +32,7 @@ from multitudes.linear.train_tree import TreeTask, train_tree
 from multitudes.types import Sparse, room_for_lists
 
 LAST_KERNELS = {
-    CLUSTERING: split_sparse,
+    CLUSTERING: split_sparse_nodes,
     SOLVER: fill_kept,
     INDEX: index.fill_chunks,
     SEARCH: search_block,
@@ -43,11 +43,11 @@ N_LABELS, N_FEATURES = 256, 64
 def compile_ahead(*, from_texts: bool = False) -> None:
     """Let a second process compile what this one will need, if it is not in the cache.
 
-    While texts are counted there is time for everything. Without, this process is about to
-    cluster, and the helper begins at the other end. Whoever waits for the search compiles its
-    index meanwhile, which takes a third of the time.
+    While texts are counted there is time for the clustering. Without, this process is about to
+    cluster by itself. The search takes longest of all that is left and is used last, so it is the
+    helper's; of the others this process takes what the helper has not begun.
     """
-    order = (CLUSTERING, SOLVER, SEARCH, INDEX) if from_texts else (SEARCH, SOLVER, INDEX)
+    order = (CLUSTERING, SEARCH, SOLVER, INDEX) if from_texts else (SEARCH, SOLVER, INDEX)
     ahead.start(__name__, {stage: (LAST_KERNELS[stage], REHEARSALS[stage]) for stage in order})
 
 

@@ -21,8 +21,9 @@ def nothing() -> None:
 
 
 @pytest.fixture
-def helper(tmp_path: Path):
+def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A helper that never does anything."""
+    monkeypatch.setattr(ahead, "STAGES", ("first", "second"))
     folder = tmp_path / "claims"
     folder.mkdir()
     process = subprocess.Popen([sys.executable, "-c", FOREVER])
@@ -77,7 +78,6 @@ def test_waits_until_the_helper_is_done(helper: ahead.Helper) -> None:
 def test_who_waits_compiles_what_comes_next(
     fails: bool, helper: ahead.Helper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ahead, "NEXT", {"first": "second"})
     (helper.folder / "first").mkdir()  # claimed by the helper
 
     def second() -> None:
@@ -95,7 +95,6 @@ def test_who_waits_compiles_what_comes_next(
 def test_nothing_is_compiled_ahead_where_there_is_nothing_to_wait_for(
     helper: ahead.Helper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ahead, "NEXT", {"first": "second"})
     (helper.folder / "first").mkdir()
     (helper.folder / "first.done").touch()
     helper.settle("first")

@@ -12,14 +12,14 @@ negative ones.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
 from multitudes.kernels.arrays import Bytes, Floats, Ints, Longs, UInts
-from multitudes.kernels.compiling import inner
+from multitudes.kernels.compiling import COMPILED, kernel, merged
 from multitudes.kernels.rows import SparseRows
 
 # Sums may be reordered into SIMD lanes; infinities and NaN keep their meaning.
@@ -28,7 +28,19 @@ SIMD = {"reassoc", "contract", "nsz", "arcp"}
 NOISE = 1e-9
 
 
-@njit(cache=True, nogil=True)
+class SplitRoom(NamedTuple):
+    """What `two_means` works with, for as many rows as the largest node has."""
+
+    everyone: Ints  # 0, 1, 2, ...
+    side: Bytes
+    scores: Floats
+    work: Floats
+    moved: Ints
+    moved_side: Bytes
+    left: Floats  # (n_columns,)
+
+
+@merged
 def select_smallest(
     values: Floats,  # TMP (n,): reordered
     rank: int,  # 0 asks for the smallest
@@ -62,7 +74,7 @@ def select_smallest(
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def assign_sides(
     scores: Floats,  # IN  (n,)
     n_left: int,
@@ -91,7 +103,7 @@ def assign_sides(
     return n_moved
 
 
-@njit(cache=True, nogil=True, fastmath=SIMD)
+@njit(fastmath=SIMD, **COMPILED)
 def side_difference(
     left: Floats,  # IN  (n_columns,): sum of the left side
     total: Floats,  # IN  (n_columns,): sum of both sides
@@ -111,7 +123,7 @@ def side_difference(
         diff[j] = left[j] * scale_left - (total[j] - left[j]) * scale_right
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def partition_rows(
     rows: Ints,  # I/O (n,)
     side: Bytes,  # IN  (n,)
@@ -131,7 +143,7 @@ def partition_rows(
         rows[r] = work[r]
 
 
-@njit(cache=True, nogil=True)
+@merged
 def gather_rows(
     indptr: Longs,  # IN  (n_rows + 1,)
     indices: UInts,  # IN  (nnz,)
@@ -168,7 +180,7 @@ def gather_rows(
     return n_used
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def score_sparse(
     indptr: Longs,  # IN  (n_rows + 1,)
     indices: UInts,  # IN  (nnz,)
@@ -195,7 +207,7 @@ def score_sparse(
         scores[i] = (a + b) + (c + d)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_sparse(
     indptr: Longs,  # IN  (n_rows + 1,)
     indices: UInts,  # IN  (nnz,)
@@ -211,7 +223,7 @@ def add_sparse(
             out[indices[k]] += sign * values[k]
 
 
-@njit(cache=True, nogil=True, fastmath=SIMD)
+@njit(fastmath=SIMD, **COMPILED)
 def score_dense(
     matrix: Floats,  # IN  (n_rows, n_columns), C order
     rows: Ints,  # IN  (n,)
@@ -226,7 +238,7 @@ def score_dense(
         scores[i] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_dense(
     matrix: Floats,  # IN  (n_rows, n_columns), C order
     rows: Ints,  # IN  (n,)
@@ -248,7 +260,7 @@ def _add(matrix: Any, rows: Ints, side: Bytes, out: Floats) -> None:
     """`add_sparse` or `add_dense`."""
 
 
-@overload(_score)
+@overload(_score, inline="always")
 def _compile_score(matrix: Any, rows: Any, diff: Any, scores: Any) -> Any:
     def sparse(matrix: Any, rows: Any, diff: Any, scores: Any) -> None:
         score_sparse(matrix.indptr, matrix.indices, matrix.values, rows, diff, scores)
@@ -259,7 +271,7 @@ def _compile_score(matrix: Any, rows: Any, diff: Any, scores: Any) -> Any:
     return sparse if isinstance(matrix, types.BaseTuple) else dense
 
 
-@overload(_add)
+@overload(_add, inline="always")
 def _compile_add(matrix: Any, rows: Any, side: Any, out: Any) -> Any:
     def sparse(matrix: Any, rows: Any, side: Any, out: Any) -> None:
         add_sparse(matrix.indptr, matrix.indices, matrix.values, rows, side, out)
@@ -270,7 +282,7 @@ def _compile_add(matrix: Any, rows: Any, side: Any, out: Any) -> Any:
     return sparse if isinstance(matrix, types.BaseTuple) else dense
 
 
-@inner
+@merged
 def two_means(
     matrix: Any,  # IN  SparseRows, or float32 (n_rows, n_columns) in C order
     rows: Ints,  # IN  (n,): which of its rows
@@ -279,18 +291,18 @@ def two_means(
     max_iterations: int,
     first: int,  # where in `rows` the left side starts
     second: int,  # where in `rows` the right side starts
-    side: Bytes,  # OUT (n,)
+    room: SplitRoom,  # TMP; OUT the first n of `side`
     diff: Floats,  # OUT (n_columns,): the direction that separates the sides
 ) -> int:
     """Balanced spherical 2-means; returns the number of iterations."""
     n = len(rows)
-    scores, work = np.empty(n, np.float32), np.empty(n, np.float32)
-    moved, moved_side = np.empty(n, np.int32), np.empty(n, np.uint8)
-    left = np.zeros(len(total), np.float32)
+    scores, work, side = room.scores[:n], room.work[:n], room.side[:n]
+    moved, moved_side, left = room.moved, room.moved_side, room.left[: len(total)]
     for r in range(n):
         side[r] = 0
     for j in range(len(diff)):
         diff[j] = 0
+        left[j] = 0
     moved[0], moved_side[0] = rows[first], 1
     _add(matrix, moved[:1], moved_side, diff)
     moved[0], moved_side[0] = rows[second], 0
@@ -308,7 +320,6 @@ def two_means(
     return max_iterations
 
 
-@njit(cache=True, nogil=True)
 def split_sparse(
     indptr: Longs,  # IN  (n_rows + 1,)
     indices: UInts,  # IN  (nnz,)
@@ -324,32 +335,61 @@ def split_sparse(
     A node is the range rows[start:stop]; it is left alone where n_left is 0. On return the rows of
     its left side come first, and each side keeps its order. Parents must come before children.
     """
-    n, nnz = 0, 0
-    for i in range(len(nodes)):
-        size = 0
-        for r in rows[nodes[i, 0] : nodes[i, 1]]:
-            size += indptr[r + 1] - indptr[r]
-        n, nnz = max(n, nodes[i, 1] - nodes[i, 0]), max(nnz, size)
-    ids, columns = np.zeros(n_columns, np.uint32), np.empty(min(nnz, n_columns), np.uint32)
-    total, local_diff = np.empty(len(columns), np.float32), np.empty(len(columns), np.float32)
-    local_indptr, local_indices = np.empty(n + 1, np.int64), np.empty(nnz, np.uint32)
-    local_values = np.empty(nnz, np.float32)
-    side, work = np.empty(n, np.uint8), np.empty(n, np.int32)
-    everyone = np.arange(n).astype(np.int32)
-    local = SparseRows(local_indptr, local_indices, local_values)
+    if len(nodes) == 0:
+        return
+    low, high = nodes[:, 0].min(), nodes[:, 1].max()
+    ends = np.zeros(high - low + 1, np.int64)
+    np.cumsum(indptr[rows[low:high] + 1] - indptr[rows[low:high]], out=ends[1:])
+    nnz = int((ends[nodes[:, 1] - low] - ends[nodes[:, 0] - low]).max())
+    n_used = min(nnz, n_columns)
+    room = _room(nodes, n_used)
+    n = len(room.everyone)
+    local = SparseRows(
+        np.empty(n + 1, np.int64), np.empty(nnz, np.uint32), np.empty(nnz, np.float32)
+    )
+    ids, columns = np.zeros(n_columns, np.uint32), np.empty(n_used, np.uint32)
+    total, local_diff = np.empty(n_used, np.float32), np.empty(n_used, np.float32)
+    split_sparse_nodes(
+        indptr, indices, values, n_columns, nodes, max_iterations, rows, local, ids, columns, total,
+        local_diff, room, diff,
+    )  # fmt: skip
+
+
+def _room(nodes: Longs, n_columns: int) -> SplitRoom:
+    """Return room for any of some nodes, whose rows have so many columns at most."""
+    n = int((nodes[:, 1] - nodes[:, 0]).max())
+    return SplitRoom(
+        np.arange(n, dtype=np.int32), np.empty(n, np.uint8), np.empty(n, np.float32),
+        np.empty(n, np.float32), np.empty(n, np.int32), np.empty(n, np.uint8),
+        np.empty(n_columns, np.float32),
+    )  # fmt: skip
+
+
+@kernel
+def split_sparse_nodes(
+    indptr: Longs, indices: UInts, values: Floats,  # IN
+    n_columns: int, nodes: Longs, max_iterations: int,  # IN
+    rows: Ints,  # I/O (n_rows,)
+    local: SparseRows,  # TMP: as many rows and values as the largest nodes have
+    ids: UInts,  # TMP (n_columns,): zeros before and after
+    columns: UInts, total: Floats, local_diff: Floats,  # TMP (columns in use by any node,)
+    room: SplitRoom,  # TMP
+    diff: Floats,  # OUT
+) -> None:  # fmt: skip
+    """What `split_sparse` does, in memory that is there."""
     for i in range(len(nodes)):
         node, n_left = rows[nodes[i, 0] : nodes[i, 1]], nodes[i, 2]
         if n_left == 0:
             continue
         used = gather_rows(
             indptr, indices, values, node, ids, columns,
-            local_indptr, local_indices, local_values, total,
+            local.indptr, local.indices, local.values, total,
         )  # fmt: skip
         two_means(
-            local, everyone[: len(node)], total[:used], n_left, max_iterations,
-            nodes[i, 3], nodes[i, 4], side[: len(node)], local_diff[:used],
+            local, room.everyone[: len(node)], total[:used], n_left, max_iterations,
+            nodes[i, 3], nodes[i, 4], room, local_diff[:used],
         )  # fmt: skip
-        partition_rows(node, side, n_left, work)
+        partition_rows(node, room.side, n_left, room.moved)
         if len(diff) > 0 and i == len(nodes) - 1:
             for j in range(n_columns):
                 diff[j] = 0
@@ -357,7 +397,6 @@ def split_sparse(
                 diff[columns[t]] = local_diff[t]
 
 
-@njit(cache=True, nogil=True)
 def split_dense(
     matrix: Floats,  # IN  (n_rows, n_columns), C order
     nodes: Longs,  # IN  (n_nodes, 5): start, stop, n_left, first, second
@@ -366,19 +405,28 @@ def split_dense(
     diff: Floats,  # OUT (n_columns,): of the last node
 ) -> None:
     """Split one node after another in two, as `split_sparse` does."""
-    n = 0
-    for i in range(len(nodes)):
-        n = max(n, nodes[i, 1] - nodes[i, 0])
-    side, work = np.empty(n, np.uint8), np.empty(n, np.int32)
-    total, everyone = np.empty(len(diff), np.float32), np.ones(n, np.uint8)
+    if len(nodes) > 0:
+        room = _room(nodes, len(diff))
+        total, everyone = np.empty(len(diff), np.float32), np.ones(len(room.side), np.uint8)
+        split_dense_nodes(matrix, nodes, max_iterations, rows, total, everyone, room, diff)
+
+
+@kernel
+def split_dense_nodes(
+    matrix: Floats, nodes: Longs, max_iterations: int,  # IN
+    rows: Ints,  # I/O (n_rows,)
+    total: Floats,  # TMP (n_columns,)
+    everyone: Bytes,  # IN  (rows of the largest node,): ones
+    room: SplitRoom,  # TMP
+    diff: Floats,  # OUT (n_columns,)
+) -> None:  # fmt: skip
+    """What `split_dense` does, in memory that is there."""
     for i in range(len(nodes)):
         node, n_left = rows[nodes[i, 0] : nodes[i, 1]], nodes[i, 2]
         if n_left == 0:
             continue
-        total[:] = 0
+        for j in range(len(total)):
+            total[j] = 0
         add_dense(matrix, node, everyone, total)
-        two_means(
-            matrix, node, total, n_left, max_iterations, nodes[i, 3], nodes[i, 4],
-            side[: len(node)], diff,
-        )  # fmt: skip
-        partition_rows(node, side, n_left, work)
+        two_means(matrix, node, total, n_left, max_iterations, nodes[i, 3], nodes[i, 4], room, diff)
+        partition_rows(node, room.side, n_left, room.moved)

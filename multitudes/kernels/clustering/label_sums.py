@@ -8,10 +8,9 @@ sort and clearing costs only what was touched.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from multitudes.kernels.arrays import Floats, Ints, Longs, UInts
-from multitudes.kernels.compiling import prefetch
+from multitudes.kernels.arrays import Floats, Ints, Longs, UInts, Words
+from multitudes.kernels.compiling import kernel, prefetch
 
 AHEAD = 8  # rows between asking for one and using it
 # Position of the only set bit of a word: multiply by this and read the top six bits off a table.
@@ -20,7 +19,6 @@ BIT_POSITION = np.zeros(64, np.uint64)
 BIT_POSITION[[((int(DE_BRUIJN) << bit) % (1 << 64)) >> 58 for bit in range(64)]] = np.arange(64)
 
 
-@njit(cache=True, nogil=True)
 def sum_rows_by_label(
     indptr: Longs,  # IN  (n_instances + 1,): rows of X
     indices: UInts,  # IN  (nnz,), each at most once in a row
@@ -34,9 +32,21 @@ def sum_rows_by_label(
     out_values: Floats,  # OUT like out_indices: rows of unit length, or zero
 ) -> None:
     """For each label the normalized sum of its instances' rows."""
-    sums = np.zeros(n_columns, np.float32)
-    words = np.zeros(n_columns // 64 + 1, np.uint64)
-    upper = np.zeros(n_columns // 4096 + 1, np.uint64)
+    sum_rows(
+        indptr, indices, values, label_indptr, instances, weights,
+        np.zeros(n_columns, np.float32), np.zeros(n_columns // 64 + 1, np.uint64),
+        np.zeros(n_columns // 4096 + 1, np.uint64), out_indptr, out_indices, out_values,
+    )  # fmt: skip
+
+
+@kernel
+def sum_rows(
+    indptr: Longs, indices: UInts, values: Floats,  # IN
+    label_indptr: Longs, instances: Ints, weights: Floats,  # IN
+    sums: Floats, words: Words, upper: Words,  # TMP: zeros before and after
+    out_indptr: Longs, out_indices: UInts, out_values: Floats,  # OUT
+) -> None:  # fmt: skip
+    """What `sum_rows_by_label` does, in memory that is there."""
     one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
     at, n_pairs = np.uint64(0), label_indptr[-1]
     out_indptr[0] = 0

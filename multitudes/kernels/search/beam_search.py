@@ -15,10 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Floats, Ints, Longs, Vector, Words
-from multitudes.kernels.compiling import borrowing, inlined, prefetch
+from multitudes.kernels.compiling import allocating, borrowing, inlined, kernel, merged, prefetch
 from multitudes.kernels.lane_masks import lowest_bit
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, splat, store
 from multitudes.kernels.search.index import BLOCK_FIRST, CHILD_FIRST, SearchArrays
@@ -30,7 +29,7 @@ HINGE, SIGMOID, RAW = 0, 1, 2
 FIRST_ROUND = 2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def insert(ids: Ints, scores: Floats, count: int, new_id: int, new_score: float) -> int:
     """Put a candidate into a ranked list that holds `count`; returns the new count.
 
@@ -72,7 +71,7 @@ def path_scores(margin: Vector, parent: float, kind: int, power: int, scratch: F
     return splat(parent) + margin
 
 
-@inlined
+@merged
 def keep_children(
     index: SearchArrays, g: int, n_blocks: int, names: Ints, total: Floats, parent: float,
     kind: int, power: int, scratch: Floats, ids: Ints, scores: Floats, count: int,
@@ -96,7 +95,7 @@ def keep_children(
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def order_visits(
     cluster: Ints,  # IN (n, width): each instance's beam, best first
     score: Floats,  # IN (n, width)
@@ -194,7 +193,7 @@ def visit_clusters(
             bar[i] = scores[i, count[i] - 1]
 
 
-@njit(nogil=True, cache=True)
+@allocating
 def search_block(
     x_indptr: Longs,  # IN (n_instances + 1,)
     x_indices: Ints,  # IN
@@ -209,7 +208,6 @@ def search_block(
 ) -> None:
     """The best `top_k` labels of each instance of a block, n = labels.shape[0] rows of X."""
     n = labels.shape[0]
-    depth = index.level_start.size - 1
     cluster = np.empty((n, beam_width), np.int32)
     score = np.empty((n, beam_width), np.float32)
     count = np.empty(n, np.int64)
@@ -228,6 +226,7 @@ def search_block(
     scratch = np.empty(LANES, np.float32)
     no_names = np.empty(0, np.int32)
     ends = np.empty(index.cluster.shape[0] + 1 if n > 1 else 0, np.int64)
+    depth = index.level_start.size - 1
     for i in range(n):
         cluster[i, 0] = 0
         score[i, 0] = 0.0

@@ -25,10 +25,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Array, Bytes, Ints, Longs, Shorts
-from multitudes.kernels.compiling import inlined
+from multitudes.kernels.compiling import kernel, merged
 from multitudes.kernels.lane_masks import MATCHED
 from multitudes.kernels.lanes import LANES
 
@@ -68,20 +67,20 @@ class SearchArrays(NamedTuple):
     wide: int  # 1 where weights are float32, 0 where they are float16
 
 
-@inlined
+@merged
 def blocks_of(n_children: int) -> int:
     """Return how many blocks of 16 hold this many children."""
     return (n_children + LANES - 1) // LANES
 
 
-@inlined
+@merged
 def group_of(feature: int, n_groups: int) -> np.uint64:
     """Return the group of a hash table in which a feature is looked for first."""
     mixed = np.uint64(np.uint32(feature) * np.uint32(2654435769)) & np.uint64(0xFFFFFFFF)
     return (mixed * np.uint64(n_groups)) >> np.uint64(32)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def measure_chunks(
     chunk_row: Longs,  # IN (n_clusters + 1,), of one level
     row_entry: Longs,  # IN (n_rows + 1,)
@@ -109,7 +108,7 @@ def measure_chunks(
                 before = block
 
 
-@inlined
+@merged
 def write_full(
     row_entry: Longs, entry_child: Array, value: Shorts, row: int, units: int, n_blocks: int,
     code: Shorts, at: int,
@@ -128,7 +127,7 @@ def write_full(
     return at
 
 
-@inlined
+@merged
 def write_listed(
     row_entry: Longs, entry_child: Array, value: Shorts, row: int, units: int, code: Shorts, at: int
 ) -> int:
@@ -159,7 +158,7 @@ def write_listed(
     return at + 2
 
 
-@inlined
+@merged
 def enter_row(group: Ints, first: int, n_groups: int, feature: int, start: int) -> None:
     """Put a feature and where its row begins into the first group that has room."""
     g = np.int64(group_of(feature, n_groups))
@@ -172,7 +171,7 @@ def enter_row(group: Ints, first: int, n_groups: int, feature: int, start: int) 
     group[at + GROUP] = np.int32(np.uint32(start))
 
 
-@inlined
+@merged
 def order_rows(heat: Bytes, feature: Ints, first: int, n_rows: int, order: Longs) -> None:
     """List the rows of a cluster by falling heat of their features, equal ones as they come."""
     at = 0
@@ -183,7 +182,7 @@ def order_rows(heat: Bytes, feature: Ints, first: int, n_rows: int, order: Longs
                 at += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_chunks(
     chunk_row: Longs,  # IN (n_clusters + 1,), of one level
     feature: Ints,  # IN (n_rows,)

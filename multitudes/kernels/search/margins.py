@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multitudes.kernels.arrays import Floats, Ints, Shorts, Vector, Words
-from multitudes.kernels.compiling import inlined, prefetch
+from multitudes.kernels.compiling import inlined, merged, prefetch
 from multitudes.kernels.lane_masks import (
     bit_count,
     lowest_bit,
@@ -30,7 +30,7 @@ from multitudes.kernels.search.index import (
 )
 
 
-@inlined
+@merged
 def fetch_groups(index: SearchArrays, g: int, x_indices: Ints, begin: int, end: int) -> None:
     """Start loading what `find_rows` will read."""
     first = np.uint64(index.cluster[g, GROUP_FIRST])
@@ -39,7 +39,7 @@ def fetch_groups(index: SearchArrays, g: int, x_indices: Ints, begin: int, end: 
         prefetch(index.group, (first + group_of(x_indices[t], n_groups)) * np.uint64(GROUP_LINE))
 
 
-@inlined
+@merged
 def find_rows(
     index: SearchArrays, g: int, x_indices: Ints, begin: int, end: int, hit_code: Words,
     hit_at: Words,
@@ -80,7 +80,7 @@ def spread(code: Shorts, at: int, mask: int, wide: int) -> Vector:
     return spread_halves(code, at, mask)
 
 
-@inlined
+@merged
 def add_one_block(
     index: SearchArrays, hits: int, hit_code: Words, hit_at: Words, x_data: Floats, total: Floats
 ) -> None:
@@ -103,7 +103,7 @@ def add_one_block(
     store(total, 0, even + odd)
 
 
-@inlined
+@merged
 def add_full(
     index: SearchArrays, n_blocks: int, hits: int, hit_code: Words, hit_at: Words, x_data: Floats,
     total: Floats,
@@ -122,7 +122,7 @@ def add_full(
             at += bit_count(mask) << wide
 
 
-@inlined
+@merged
 def add_listed(
     index: SearchArrays, hits: int, hit_code: Words, hit_at: Words, x_data: Floats, total: Floats
 ) -> None:
@@ -163,7 +163,7 @@ def add_up(
     return n_blocks
 
 
-@inlined
+@merged
 def block_margins(index: SearchArrays, g: int, block: int, total: Floats) -> Vector:
     """Return the margins of 16 children, from the sums of `add_up`."""
     line = (index.cluster[g, BLOCK_FIRST] + block) * 2 * LANES

@@ -14,10 +14,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Bools, Floats, Ints, Longs, Words
-from multitudes.kernels.compiling import borrowing, inlined, prefetch
+from multitudes.kernels.compiling import allocating, borrowing, inlined, prefetch
 from multitudes.kernels.lane_masks import MATCHED, lowest_bit, matches
 from multitudes.kernels.lanes import LANES, larger, less_equal, load, select, splat, store
 from multitudes.kernels.search.beam_search import (
@@ -303,7 +302,7 @@ def write_best(
         scores[place] = -np.inf
 
 
-@njit(nogil=True, cache=True)
+@allocating
 def rank_overlapping(
     x_indptr: Longs,  # IN (n_instances + 1,)
     x_indices: Ints,  # IN

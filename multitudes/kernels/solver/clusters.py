@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Floats, Ints, Lanes, Longs
-from multitudes.kernels.compiling import inner
+from multitudes.kernels.compiling import kernel, merged
 from multitudes.kernels.lane_masks import bit_count, lowest_bit
 from multitudes.kernels.lanes import larger, less, load, splat
 from multitudes.kernels.solver.dual_descent import forget, gather
@@ -27,7 +26,7 @@ class Scratch(NamedTuple):
     value: Any  # float32 (same,)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def prepare_rows(
     x_indptr: Longs,  # IN (n_instances + 1,)
     x_indices: Ints,  # IN
@@ -72,7 +71,7 @@ def prepare_rows(
     return feature_of.size
 
 
-@inner
+@merged
 def kept_lanes(w: Floats, block: int, f: int, cut: Floats, lanes: Lanes) -> int:
     """Mask of the lanes of a block whose weight of feature f is larger than their cut."""
     value = load(w[block], f * len(lanes), lanes)
@@ -80,7 +79,7 @@ def kept_lanes(w: Floats, block: int, f: int, cut: Floats, lanes: Lanes) -> int:
     return less(limit, larger(value, splat(0.0, lanes) - value))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_kept(
     w: Floats,  # IN (n_blocks, (n_local + 1) * 16)
     n_local: int,  # IN
@@ -100,7 +99,7 @@ def count_kept(
     return rows, entries
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_kept(
     w: Floats,  # IN (n_blocks, (n_local + 1) * 16)
     order: Longs,  # IN (rows,): local features with a kept weight, by ascending global id

@@ -22,10 +22,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Array, Floats, Ints, Lanes, Longs
-from multitudes.kernels.compiling import inner, prefetch
+from multitudes.kernels.compiling import kernel, merged, prefetch
 from multitudes.kernels.lanes import (
     fma,
     larger,
@@ -53,7 +52,7 @@ PREFETCH_FROM = 1 << 22
 BYTES_OF_ROW = 32  # what is stored of a row beside its values and its dual variables
 
 
-@njit(nogil=True, cache=True)
+@merged
 def next_random(state: Any) -> Any:
     """xorshift64*: one step of a small, fast, seedable generator."""
     state ^= state >> np.uint64(12)
@@ -62,7 +61,7 @@ def next_random(state: Any) -> Any:
     return state
 
 
-@njit(nogil=True, cache=True)
+@merged
 def shuffle(order: Ints, count: int, state: Any) -> Any:
     """Fisher-Yates over order[:count] (OUT int32); returns the generator's new state."""
     for j in range(count - 1, 0, -1):
@@ -75,7 +74,7 @@ def shuffle(order: Ints, count: int, state: Any) -> Any:
     return state
 
 
-@inner
+@merged
 def fetch_instance(x_indptr: Longs, x_indices: Ints, x_data: Floats, instance: int) -> None:
     """Fetch the values of an instance."""
     for t in range(np.uint64(x_indptr[instance]), np.uint64(x_indptr[instance + 1]), LINE):
@@ -83,7 +82,7 @@ def fetch_instance(x_indptr: Longs, x_indices: Ints, x_data: Floats, instance: i
         prefetch(x_data, t)
 
 
-@njit(nogil=True, cache=True)
+@merged
 def gather(
     x_indptr: Longs,  # IN (n_instances + 1,)
     x_indices: Ints,  # IN
@@ -140,14 +139,14 @@ def gather(
     return n_local
 
 
-@njit(nogil=True, cache=True)
+@merged
 def forget(local_of: Ints, feature_of: Ints, n_local: int) -> None:
     """Make `local_of` all -1 again by touching only what `gather` touched."""
     for own in range(n_local):
         local_of[feature_of[own]] = -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def positives(
     y_indptr: Longs,  # IN (n_instances + 1,)
     y_indices: Ints,  # IN, sorted within a row: children at this level
@@ -177,7 +176,7 @@ def positives(
             low += 1
 
 
-@inner
+@merged
 def outgrows_cache(begin: Longs, middle: Longs, n_local: int, width: int) -> bool:
     """Return whether weights, rows and dual variables together take `PREFETCH_FROM` bytes."""
     n_values = 0
@@ -187,7 +186,7 @@ def outgrows_cache(begin: Longs, middle: Longs, n_local: int, width: int) -> boo
     return n_bytes >= PREFETCH_FROM
 
 
-@inner
+@merged
 def fetch_rows(
     order: Ints, j: int, begin: Longs, middle: Longs, local: Ints, value: Floats, square: Floats,
     weight: Floats, alone: Floats, mask: Ints, w: Floats, alpha: Floats, width: int,
@@ -208,7 +207,7 @@ def fetch_rows(
         prefetch(value, t)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def solve_lanes(
     begin: Longs,  # IN (n_rows,): where each row's entries begin
     finish: Longs,  # IN (n_rows,)

@@ -11,9 +11,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Floats, Ints, Longs, Vector
+from multitudes.kernels.compiling import allocating, kernel
 from multitudes.kernels.lanes import LANES, fma, load, splat, store
 from multitudes.kernels.solver.dual_descent import shuffle
 
@@ -25,7 +25,7 @@ INSIDE = 1e-12
 SMALLEST_COST = np.float32(1e-30)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def newton_step(
     alpha: float, cost: float, square: float, margin: float, inner_epsilon: float
 ) -> tuple[float, float]:
@@ -49,7 +49,7 @@ def newton_step(
     return (z if sign > 0 else cost - z), first
 
 
-@njit(nogil=True, cache=True)
+@allocating
 def solve_logistic_lanes(
     begin: Longs,  # IN (n_rows,)
     finish: Longs,  # IN (n_rows,)
@@ -122,7 +122,7 @@ def solve_logistic_lanes(
     return epoch
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_row(
     first: int, last: int, local: Ints, value: Floats, bias: float, constant: int, step: Vector,
     w: Floats,

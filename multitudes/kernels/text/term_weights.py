@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Array, Floats, Ints, Longs
+from multitudes.kernels.compiling import allocating, kernel
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def weigh_rows(
     indptr: Array, ids: Ints, counts: Ints, columns: Ints, weights: Array, sublinear: bool,
     out_indptr: Array, out_indices: Ints, out_data: Floats,
@@ -54,7 +54,7 @@ def weigh_rows(
         out_indptr[row + 1] = n_out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_keys(keys: Longs, n: int) -> None:
     """Sort keys[:n] in place; INOUT int64.
 
@@ -76,7 +76,7 @@ def sort_keys(keys: Longs, n: int) -> None:
         gap //= 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def normalize_rows(indptr: Array, data: Floats) -> None:
     """Scale each row to Euclidean length 1, in place; a row of zeros stays.
 
@@ -93,7 +93,7 @@ def normalize_rows(indptr: Array, data: Floats) -> None:
                 data[i] *= scale
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def term_totals(ids: Ints, counts: Ints, document_counts: Longs, total_counts: Longs) -> None:
     """In how many rows each term occurs, and how often in all.
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Bytes, Ints, Longs, Words
-from multitudes.kernels.compiling import inlined, prefetch
+from multitudes.kernels.compiling import kernel, merged, prefetch
 
 WORD_CHAR, SPACE_CHAR = 1, 2  # classes of code points, see `multitudes.features.text_buffer`
 LOOKUP, INSERT, HASH = 0, 1, 2  # what to do with a term: find it, add it if new, or only hash it
@@ -43,7 +42,7 @@ class TermTable(NamedTuple):
     size: Longs
 
 
-@njit(cache=True, nogil=True, inline="always")
+@merged
 def mix(value: np.uint64) -> np.uint64:
     """Spread a 64-bit value over all its bits (the finalizer of splitmix64)."""
     value = (value ^ (value >> np.uint64(30))) * MIX_1
@@ -51,13 +50,13 @@ def mix(value: np.uint64) -> np.uint64:
     return value ^ (value >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@merged
 def fold(gram_hash: np.uint64, token_hash: np.uint64) -> np.uint64:
     """Return the hash of an n-gram with one more token at its end."""
     return mix(gram_hash ^ token_hash) * FNV_PRIME
 
 
-@inlined
+@merged
 def find_term(
     table: TermTable, key: np.uint64, text: Bytes, parts: Longs, first: int, last: int, insert: bool
 ) -> np.int64:
@@ -105,7 +104,7 @@ def find_term(
     return term
 
 
-@inlined
+@merged
 def _same_bytes(
     table: TermTable, term: int, text: Bytes, parts: Longs, first: int, last: int
 ) -> bool:
@@ -126,7 +125,7 @@ def _same_bytes(
     return position == end
 
 
-@njit(cache=True, nogil=True, inline="always")
+@merged
 def add_to_row(term: int, row_start: int, n_out: int, ids: Ints, counts: Ints, where: Longs) -> int:
     """Count `term` in the current row, which is ids[row_start:n_out]; returns the new n_out.
 
@@ -143,7 +142,7 @@ def add_to_row(term: int, row_start: int, n_out: int, ids: Ints, counts: Ints, w
     return n_out + 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@merged
 def class_at(text: Bytes, position: int, classes: Bytes) -> tuple[Any, int]:
     """(class, byte length) of the UTF-8 character at `position`."""
     byte = text[position]
@@ -161,7 +160,7 @@ def class_at(text: Bytes, position: int, classes: Bytes) -> tuple[Any, int]:
     return classes[point] if point < classes.shape[0] else np.uint8(0), width
 
 
-@njit(cache=True, nogil=True, inline="always")
+@merged
 def end_of_word(text: Bytes, position: int, width: int, classes: Bytes) -> tuple[int, np.uint64]:
     """(end, hash) of the word at `position`, whose first character has `width` bytes."""
     kind, key = np.uint8(WORD_CHAR), FNV_START
@@ -181,7 +180,6 @@ def end_of_word(text: Bytes, position: int, width: int, classes: Bytes) -> tuple
     return position, key
 
 
-@njit(cache=True, nogil=True)
 def count_words(
     text: Bytes, start: int, row: int, classes: Bytes, ngrams: tuple[int, int], table: TermTable,
     mode: int, n_columns: int, ids: Ints, counts: Ints, indptr: Longs, where: Longs,
@@ -202,9 +200,24 @@ def count_words(
 
     Returns (byte, row) reached; short of the end when the table must grow first.
     """
+    n_max = ngrams[1]
+    parts, token_hashes = np.empty((n_max, 2), np.int64), np.empty(n_max, np.uint64)
+    reached: tuple[int, int] = count_word_terms(
+        text, start, row, classes, ngrams, table, mode, n_columns, ids, counts, indptr, where,
+        parts, token_hashes,
+    )  # fmt: skip
+    return reached
+
+
+@kernel
+def count_word_terms(
+    text: Bytes, start: int, row: int, classes: Bytes, ngrams: tuple[int, int], table: TermTable,
+    mode: int, n_columns: int, ids: Ints, counts: Ints, indptr: Longs, where: Longs,
+    parts: Longs,  # TMP int64 (n_max, 2)
+    token_hashes: Words,  # TMP uint64 (n_max,)
+) -> tuple[int, int]:  # fmt: skip
+    """What `count_words` does, in memory that is there."""
     n_min, n_max = ngrams
-    parts = np.empty((n_max, 2), np.int64)
-    token_hashes = np.empty(n_max, np.uint64)
     position, n_out, n_bytes = start, indptr[row], text.shape[0]
     text_start, n_tokens = start, 0
     while position < n_bytes:
@@ -238,7 +251,6 @@ def count_words(
     return position, row
 
 
-@njit(cache=True, nogil=True)
 def count_characters(
     text: Bytes, start: int, row: int, classes: Bytes, ngrams: tuple[int, int], table: TermTable,
     mode: int, n_columns: int, ids: Ints, counts: Ints, indptr: Longs, where: Longs,
@@ -248,10 +260,24 @@ def count_characters(
     A word here is a run without white space; it gets one space before and behind it. A word not
     longer than n counts once, whole, and is not looked at for greater n.
     """
+    longest = text.shape[0] + 2  # of one word; the system gives memory only where it is written to
+    reached: tuple[int, int] = count_character_terms(
+        text, start, row, classes, ngrams, table, mode, n_columns, ids, counts, indptr, where,
+        np.empty(longest, np.uint8), np.empty(longest + 1, np.int64), np.empty((1, 2), np.int64),
+    )  # fmt: skip
+    return reached
+
+
+@kernel
+def count_character_terms(
+    text: Bytes, start: int, row: int, classes: Bytes, ngrams: tuple[int, int], table: TermTable,
+    mode: int, n_columns: int, ids: Ints, counts: Ints, indptr: Longs, where: Longs,
+    padded: Bytes,  # TMP (n_bytes + 2,): a word with its two spaces
+    at: Longs,  # TMP (n_bytes + 3,): where each of its characters starts
+    span: Longs,  # TMP (1, 2)
+) -> tuple[int, int]:  # fmt: skip
+    """What `count_characters` does, in memory that is there."""
     n_min, n_max = ngrams
-    padded = np.empty(64, np.uint8)  # the word with its two spaces
-    at = np.empty(65, np.int64)  # where each of its characters starts
-    span = np.empty((1, 2), np.int64)
     position, n_out, n_bytes = start, indptr[row], text.shape[0]
     text_start = start
     while position < n_bytes:
@@ -268,9 +294,6 @@ def count_characters(
         n_padded, n_chars = 1, 1
         padded[0], at[0] = 32, 0
         while kind != SPACE_CHAR and text[position] != 0:
-            if n_padded + width + 1 > padded.shape[0]:
-                padded = np.concatenate((padded, np.empty_like(padded)))
-                at = np.concatenate((at, np.empty_like(at)))
             at[n_chars] = n_padded
             n_chars += 1
             for i in range(width):
@@ -301,7 +324,6 @@ def count_characters(
     return position, row
 
 
-@njit(cache=True, nogil=True)
 def insert_terms(
     table: TermTable, pool: Bytes, ends: Longs, joined_words: bool, new_ids: Ints
 ) -> None:
@@ -313,9 +335,18 @@ def insert_terms(
     joined_words  IN     bool, terms are words joined by spaces (else: characters, spaces count)
     new_ids       OUT    int32 (n_terms,)
     """
-    span = np.empty((1, 2), np.int64)
+    span, keys = np.empty((1, 2), np.int64), np.empty(AHEAD, np.uint64)
+    insert_whole_terms(table, pool, ends, joined_words, new_ids, span, keys)
+
+
+@kernel
+def insert_whole_terms(
+    table: TermTable, pool: Bytes, ends: Longs, joined_words: bool, new_ids: Ints,
+    span: Longs,  # TMP int64 (1, 2)
+    keys: Words,  # TMP uint64 (AHEAD,): of the terms to come, whose slots are fetched meanwhile
+) -> None:  # fmt: skip
+    """What `insert_terms` does, in memory that is there."""
     n_terms, mask = ends.shape[0] - 1, table.slots.shape[0] - 1
-    keys = np.empty(AHEAD, np.uint64)  # of the terms to come, whose slots are fetched meanwhile
     for i in range(-AHEAD, n_terms):
         key = keys[i % AHEAD]
         coming = i + AHEAD
@@ -328,7 +359,7 @@ def insert_terms(
             new_ids[i] = find_term(table, key, pool, span, 0, 1, True)
 
 
-@inlined
+@merged
 def _key_of(pool: Bytes, start: int, stop: int, joined_words: bool) -> np.uint64:
     """Return the hash of a whole term, as counting finds it token by token."""
     gram, key = FNV_START, FNV_START
@@ -340,7 +371,7 @@ def _key_of(pool: Bytes, start: int, stop: int, joined_words: bool) -> np.uint64
     return fold(gram, key)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_slots(hashes: Words, n_terms: int, slots: Words) -> None:
     """Enter terms 0 .. n_terms - 1, known to differ, into empty slots.
 
@@ -356,7 +387,7 @@ def fill_slots(hashes: Words, n_terms: int, slots: Words) -> None:
         slots[place] = (key & UPPER) | np.uint64(term + 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_terms(pool: Bytes, ends: Longs, order: Longs, out_pool: Bytes, out_ends: Longs) -> None:
     """Copy terms in a new order.
 

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from multitudes.kernels.arrays import Bytes, Ints, Longs, Words
+from multitudes.kernels.compiling import kernel
 from multitudes.kernels.text.terms import (
     FNV_START,
     NO_ROOM,
@@ -18,7 +19,6 @@ from multitudes.kernels.text.terms import (
 )
 
 
-@njit(cache=True, nogil=True)
 def read_words(
     text: Bytes, start: int, row: int, classes: Bytes, table: TermTable, insert: bool,
     ids: Ints, indptr: Longs,
@@ -34,7 +34,19 @@ def read_words(
 
     Returns (byte, row) reached; short of the end when the table must grow first.
     """
-    span = np.empty((1, 2), np.int64)
+    reached: tuple[int, int] = read_word_ids(
+        text, start, row, classes, table, insert, ids, indptr, np.empty((1, 2), np.int64)
+    )
+    return reached
+
+
+@kernel
+def read_word_ids(
+    text: Bytes, start: int, row: int, classes: Bytes, table: TermTable, insert: bool,
+    ids: Ints, indptr: Longs,
+    span: Longs,  # TMP int64 (1, 2)
+) -> tuple[int, int]:  # fmt: skip
+    """What `read_words` does, in memory that is there."""
     position, n_out, text_start = start, indptr[row], start
     while position < text.shape[0]:
         if text[position] == 0:

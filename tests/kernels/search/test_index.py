@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numba import njit
 
 from multitudes.kernels.search import index as layout
 from multitudes.kernels.search import margins
@@ -24,18 +23,6 @@ from multitudes.linear.search_index import SearchIndex, build_arrays, heat_of_fe
 from tests.kernels.twins import trees as reference
 
 from .dense_trees import SHAPES, dense_tree, whole_instances
-
-
-@njit
-def find_rows(*arguments):
-    """Only kernels can call it."""
-    return margins.find_rows(*arguments)
-
-
-@njit
-def group_of(feature, n_groups):
-    """Only kernels can call it."""
-    return layout.group_of(feature, n_groups)
 
 
 @pytest.fixture(params=SHAPES, ids=lambda name: name.replace(" ", "-"))
@@ -96,7 +83,7 @@ def test_gaps_of_any_length_between_blocks():
 
 def test_groups_that_overflow_lose_no_feature():
     """More rows than the home groups of their features have room for."""
-    alike = [f for f in range(20_000) if group_of(f, 5) == 2][:20]
+    alike = [f for f in range(20_000) if layout.group_of(f, 5) == 2][:20]
     features = np.array(alike, np.int32)
     n = len(features)
     level = LevelWeights(
@@ -108,7 +95,7 @@ def test_groups_that_overflow_lose_no_feature():
     assert arrays.cluster[0, GROUP_COUNT] == 5
     room = np.zeros((2, 20_001), np.uint64)
     every = np.arange(20_000, dtype=np.int32)
-    assert find_rows(arrays, 0, every, 0, len(every), *room) == n
+    assert margins.find_rows(arrays, 0, every, 0, len(every), *room) == n
     assert room[1, :n].tolist() == alike
 
 
@@ -154,7 +141,7 @@ def test_all_rows_are_found_and_no_others(given):
     room = np.full((2, given.n_features + 1), 7, np.uint64)
     for g in range(len(index.cluster)):
         for begin, end in pairwise(bounds):
-            n_found = find_rows(index, g, features, begin, end, room[0], room[1])
+            n_found = margins.find_rows(index, g, features, begin, end, room[0], room[1])
             rows, places = room[0, :n_found].tolist(), room[1, :n_found].astype(int) - begin
             expected = reference.find_rows(index, g, features[begin:end])
             assert list(zip(rows, places.tolist(), strict=True)) == expected
