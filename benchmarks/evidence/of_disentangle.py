@@ -23,7 +23,8 @@ PAPER: dict[str, Any] = {
     "predict_width": 10,
 }
 UNCAPPED: dict[str, Any] = {"max_cluster_size": None}
-EXACT = {"solver": {"epsilon": 0.1, "epsilon_growth": 0.0}}  # as in the paper, overlap or not
+# As in the paper, overlap or not.
+EXACT = {"solver": {"epsilon": 0.1, "epsilon_growth": 0.0, "leaf_threshold": 1.0}}
 EMBEDDINGS = Path("tmp/embeddings")
 
 

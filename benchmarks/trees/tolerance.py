@@ -1,8 +1,9 @@
 """What does a looser tolerance cost? ``python -m benchmarks.trees.tolerance --data DIR ...``.
 
-XRLinear's rankers with several ``solver.epsilon`` and ``solver.epsilon_growth``, on the same trees,
+XRLinear's rankers with several ``solver.epsilon`` and ``solver.epsilon_growth``, and with leaves
+that keep no smaller weights than the levels above (``solver.leaf_threshold`` 1), on the same trees,
 judged on 15 % of the training instances that are held out (the test part is not read). Differences
-are by seed; CPU seconds are those of the rankers alone, one thread.
+are by seed; CPU seconds are those of the rankers alone, one thread; weights are millions.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ SOLVERS = {
     "0.2, growing": SolverConfig(epsilon=0.2),
     "0.3 in all": SolverConfig(epsilon=0.3, epsilon_growth=0.0),
     "0.3, growing": SolverConfig(epsilon=0.3),
+    "0.3, growing, same in leaves": SolverConfig(epsilon=0.3, leaf_threshold=1.0),
 }
 
 
@@ -52,7 +54,8 @@ def measure(problem: Problem, *, seeds: int) -> dict[str, Any]:
             seconds = time.process_time() - before
             labels = model.predict(problem.X_test, top_k=max(KS))
             precision = {f"P@{k}": 100 * precision_at_k(labels, problem.Y_test, k=k) for k in KS}
-            found[name].append({**precision, "cpu_seconds": seconds})
+            weights = sum(len(level.entry_value) for level in model.levels_) / 1e6
+            found[name].append({**precision, "cpu_seconds": seconds, "weights": weights})
     return {name: together(values) for name, values in found.items()}
 
 

@@ -9,7 +9,8 @@ from multitudes.linear.tasks import SolverConfig
 
 def as_printed() -> Disentangled:
     """Return an unfitted model with the settings of the paper: see `Disentangled` for ours."""
-    tree = XRLinear(weights="float32", solver=SolverConfig(epsilon=0.1, epsilon_growth=0))
+    solver = SolverConfig(epsilon=0.1, epsilon_growth=0, leaf_threshold=1)
+    tree = XRLinear(weights="float32", solver=solver)
     return Disentangled(
         tree,
         overlap=2,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Protocol, Self
 
 import numpy as np
@@ -73,8 +74,13 @@ class WholeRows(LabelRows, Protocol):
     def labels(self) -> LabelArray:
         """The label of each row (n_labels,)."""
 
-    def side_by_side(self, rows: LabelArray, team: ThreadTeam) -> tuple[WholeRows, LabelArray]:
-        """Return some rows where they can be read fast, and the numbers they have there."""
+    def side_by_side(
+        self, parts: Sequence[LabelArray], team: ThreadTeam
+    ) -> list[tuple[WholeRows, LabelArray]]:
+        """Return each part's rows where they can be read fast, and the numbers they have there.
+
+        Parts hold no row twice. Once there are parts of parts, these rows must not be read again.
+        """
 
 
 class SparseRows:
@@ -106,6 +112,7 @@ class SparseRows:
         self.indices = new_array(int(self.indptr[-1]), np.uint32)
         self.values = new_array(int(self.indptr[-1]), np.float32)
         self._arrays = (self.indptr, self.indices, self.values)
+        self._spare: tuple[npt.NDArray[np.uint32], FloatArray] | None = None
         number = _frequent_first(indices, self.n_features)
         team.map(
             lambda span: copy_rows(
@@ -125,13 +132,33 @@ class SparseRows:
         rows.indptr, rows.indices, rows.values = indptr, indices, values
         rows.sizes = np.diff(indptr)
         rows._arrays = (indptr, indices, values)
+        rows._spare = None
         return rows
 
-    def side_by_side(self, rows: LabelArray, team: ThreadTeam) -> tuple[SparseRows, LabelArray]:
-        """Copy some rows: read where they lie, among others, they take up to four times as long."""
-        indptr = np.concatenate([[0], np.cumsum(self.sizes[rows])])
-        indices = new_array(int(indptr[-1]), np.uint32)
-        values = new_array(int(indptr[-1]), np.float32)
+    def side_by_side(
+        self, parts: Sequence[LabelArray], team: ThreadTeam
+    ) -> list[tuple[WholeRows, LabelArray]]:
+        """Copy rows: read where they lie, among others, they take up to four times as long.
+
+        Parts of parts are copied back to where these rows are, for fresh memory is slow.
+        """
+        if self._spare is None:
+            n_values = len(self.indices)
+            self._spare = new_array(n_values, np.uint32), new_array(n_values, np.float32)
+        copies: list[tuple[WholeRows, LabelArray]] = []
+        at = 0
+        for rows in parts:
+            indptr = np.concatenate([[0], np.cumsum(self.sizes[rows])])
+            room = slice(at, at := at + int(indptr[-1]))
+            copies.append(self._copied(rows, indptr, room, team))
+        return copies
+
+    def _copied(
+        self, rows: LabelArray, indptr: IntArray, room: slice, team: ThreadTeam
+    ) -> tuple[SparseRows, LabelArray]:
+        """Copy some rows to a part of the spare arrays; theirs is the same part of these."""
+        assert self._spare is not None
+        indices, values = self._spare[0][room], self._spare[1][room]
 
         def take(span: tuple[int, int]) -> None:
             start, stop = span
@@ -140,6 +167,7 @@ class SparseRows:
 
         team.map(take, _spans(len(rows), CHUNKS if len(rows) > FEW else 1))
         copy = self.of_arrays(indptr, indices, values, self.n_features)
+        copy._spare = self.indices[room], self.values[room]
         numbers, copy.labels = copy.labels, self.labels[rows]
         return copy, numbers
 
@@ -178,9 +206,11 @@ class DenseRows:
         if np.any(np.abs(lengths - 1) > 1e-3):  # a copy only where it is needed
             self.matrix = self.matrix / lengths[:, None]
 
-    def side_by_side(self, rows: LabelArray, team: ThreadTeam) -> tuple[DenseRows, LabelArray]:
+    def side_by_side(
+        self, parts: Sequence[LabelArray], team: ThreadTeam
+    ) -> list[tuple[WholeRows, LabelArray]]:
         """Leave rows where they are: each is long."""
-        return self, rows
+        return [(self, rows) for rows in parts]
 
     def split_nodes(
         self,

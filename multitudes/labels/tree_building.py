@@ -113,11 +113,10 @@ def _split_all(
             start = plan.nodes[node.number, START]
             split_large(node.rows, at_zero(plan.nodes[node.number]), node.own, max_iterations, team)
             keep(node)
-            for child in plan.children(node.number):
-                rows, own = node.rows, node.own[slice(*(plan.nodes[child, [START, STOP]] - start))]
-                if int(rows.sizes[own].sum()) > LARGE:
-                    rows, own = rows.side_by_side(own, team)
-                todo.append(_Node(child, rows, own))
+            children = plan.children(node.number)
+            parts = [node.own[slice(*(plan.nodes[c, [START, STOP]] - start))] for c in children]
+            copies = node.rows.side_by_side(parts, team)
+            todo += [_Node(c, *copy) for c, copy in zip(children, copies, strict=True)]
             task.advance()
         return small
 

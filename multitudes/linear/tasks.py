@@ -17,7 +17,7 @@ LARGEST = 1e12  # of a setting: its products with weights and values stay finite
 
 @dataclass(frozen=True)
 class SolverConfig(Config):
-    """How the rankers of one cluster are trained; XR-Linear's defaults, but for when to stop."""
+    """How a cluster's rankers are trained: as XR-Linear's, but for when to stop and for leaves."""
 
     loss: str = setting(
         "squared-hinge",
@@ -69,9 +69,22 @@ class SolverConfig(Config):
         at_most=LARGEST,
         search=between(0.01, 0.3, log=True),
     )
+    leaf_threshold: float = setting(
+        0.6,
+        "In leaves, weights are dropped up to this part of `threshold`; 1 for the same in all, as "
+        "in libpecos.",
+        at_least=0,
+        at_most=1,
+    )
     max_nonzeros: int | None = setting(
         None, "Weights kept per label at most, the largest.", at_least=1, at_most=1_000_000_000
     )
+
+    def of_level(self, level: int, depth: int) -> SolverConfig:
+        """Return how the rankers of one level of a tree are trained; the last holds the leaves."""
+        if level < depth - 1:
+            return self
+        return self.replaced(threshold=self.threshold * self.leaf_threshold)
 
 
 @dataclass(frozen=True)

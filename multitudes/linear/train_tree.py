@@ -82,7 +82,7 @@ def train_tree(
             carried[level],
             _members(task, level, carried, extra, match).transposed(),
             tree.offsets[level],
-            solver=task.solver,
+            solver=task.solver.of_level(level, tree.depth),
             label_weight=_child_weight(task, tree, level),
             random_state=task.random_state + level,
             lanes=lanes_of(task.solver, tree, level),

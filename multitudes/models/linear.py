@@ -38,14 +38,19 @@ MODELS = (
     ),
 )
 
-# The models above keep weights as float16, stop the solver earlier, and give Parabel the scores of
-# XR-Linear.
+# The models above keep weights as float16 and smaller ones in leaves, stop the solver earlier, and
+# give Parabel the scores of XR-Linear.
+SOLVER_AS_PRINTED = {
+    "solver__epsilon": 0.1,
+    "solver__epsilon_growth": 0.0,
+    "solver__leaf_threshold": 1.0,
+}
 PAPERS = (
     replace(
         MODELS[0],
         name="xr-linear:paper",
         summary="XR-Linear as in PECOS (Yu et al. 2022): weights in full",
-        settings={"weights": "float32", "solver__epsilon": 0.1, "solver__epsilon_growth": 0.0},
+        settings={"weights": "float32", **SOLVER_AS_PRINTED},
     ),
     replace(
         MODELS[1],
@@ -54,8 +59,7 @@ PAPERS = (
         settings={
             "weights": "float32",
             "score_function": "l2-hinge",
-            "solver__epsilon": 0.1,
-            "solver__epsilon_growth": 0.0,
+            **SOLVER_AS_PRINTED,
         },
     ),
     ModelSpec(

@@ -177,7 +177,7 @@ def level_job(work: TreeWork, item: Clusters) -> LevelJob:
         carried,
         members,
         offsets - offsets[0],
-        solver=work.solver,
+        solver=work.solver.of_level(level, tree.depth),
         random_state=work.random_state + level,
         first_cluster=first,
         weights=work.weights,

@@ -77,9 +77,11 @@ def test_tolerances_are_compared_on_the_same_trees(
     tolerance.main(["--data", str(data_folder), "--seeds", "2", "--no-store"])
     rows = json.loads(capsys.readouterr().out.splitlines()[-1])["rows"]
     found = [rows[f"small, {name}"]["measures"]["P@1"]["values"] for name in tolerance.SOLVERS]
-    assert np.shape(found) == (5, 2)
+    assert np.shape(found) == (6, 2)
     # No cluster has more than 1,024 instances here, so that nothing grows.
     assert (found[1], found[3]) == (found[2], found[4])
+    *_, smaller, same = (rows[f"small, {n}"]["measures"]["weights"] for n in tolerance.SOLVERS)
+    assert middle(smaller) > middle(same)
 
 
 def test_an_unknown_peer(monkeypatch: pytest.MonkeyPatch) -> None:

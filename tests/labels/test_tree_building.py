@@ -88,19 +88,29 @@ def test_who_splits_a_node_changes_nothing(dense, tiny_large_nodes, monkeypatch)
     assert trees[0] == trees[1] == trees[2]
 
 
+def rows_of(rows):
+    """The stored values of each label's row."""
+    ends = rows.indptr[1:-1]
+    parts = (np.split(array.copy(), ends) for array in (rows.indices, rows.values))
+    return dict(zip(rows.labels.tolist(), zip(*parts, strict=True), strict=True))
+
+
 def test_rows_side_by_side_are_the_same_rows():
-    matrix = embeddings()
+    """Also if parts of one part are copied while another part is still to be read."""
     with ThreadTeam(2) as team:
-        rows = node_splitting.SparseRows(matrix, 0.01, team)
-        few, numbers = rows.side_by_side(np.array([3, 8, 200, 299], np.int32), team)
-        fewer, _ = few.side_by_side(np.array([1, 3], np.int32), team)
-    assert numbers.tolist() == [0, 1, 2, 3]
-    assert few.labels.tolist() == [3, 8, 200, 299]
-    assert fewer.labels.tolist() == [8, 299]
-    for number, label in enumerate(fewer.labels):
-        own, old = (slice(*r.indptr[[i, i + 1]]) for r, i in ((fewer, number), (rows, label)))
-        np.testing.assert_array_equal(fewer.indices[own], rows.indices[old])
-        np.testing.assert_array_equal(fewer.values[own], rows.values[old])
+        whole = node_splitting.SparseRows(embeddings(), 0.01, team)
+        expected = rows_of(whole)
+        parts = [np.arange(150, 300, dtype=np.int32), np.array([3, 8, 100, 149], np.int32)]
+        (half, numbers), (few, _) = whole.side_by_side(parts, team)
+        (fewer, _), (others, _) = half.side_by_side([numbers[::2], numbers[1::2]], team)
+        ((last, _),) = fewer.side_by_side([np.array([2], np.int32)], team)
+    assert numbers.tolist() == list(range(150))
+    assert (few.labels.tolist(), last.labels.tolist()) == ([3, 8, 100, 149], [154])
+    assert others.labels.tolist() == list(range(151, 300, 2))
+    for part in (few, others, last):
+        for label, (indices, values) in rows_of(part).items():
+            np.testing.assert_array_equal(indices, expected[label][0])
+            np.testing.assert_array_equal(values, expected[label][1])
 
 
 def test_leaves_are_tighter_than_chance():

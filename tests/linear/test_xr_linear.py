@@ -144,6 +144,21 @@ def test_only_the_labels_asked_for(data, model, labels):
         np.testing.assert_array_equal(found.scores[i][: len(expected)], whole.scores[i][kept][:10])
 
 
+@pytest.mark.parametrize("further", [False, True])
+def test_leaves_keep_smaller_weights_than_the_levels_above(data, further):
+    X, Y = data
+
+    def levels(**solver):
+        model = XRLinear(**SMALL, weights="float32", solver=SolverConfig(**solver)).fit(X, Y)
+        return (model.partial_fit(X[:50], Y[:50]) if further else model).levels_
+
+    for level in levels(leaf_threshold=1):
+        assert np.abs(level.entry_value).min() > 0.1
+    *above, leaves = levels(leaf_threshold=0.5)
+    assert min(np.abs(level.entry_value).min() for level in above) > 0.1
+    assert 0.05 < np.abs(leaves.entry_value).min() < 0.1
+
+
 def test_scores_below_the_threshold_are_left_out(data, model):
     whole = model.predict(data[0], top_k=10)
     threshold = float(np.median(whole.scores[whole.labels >= 0]))

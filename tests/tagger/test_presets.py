@@ -70,7 +70,7 @@ def test_models_as_printed_differ_from_ours_where_the_paper_does():
     assert (printed.max_cluster_size, printed.min_instances, printed.tolerance) == (None, 1, 1.0)
     assert printed.match_width == printed.predict_width == printed.model.beam_width
     solvers = [model.solver for model in (parabel, xr_linear, printed.model)]
-    assert {(solver.epsilon, solver.epsilon_growth) for solver in solvers} == {(0.1, 0.0)}
+    assert {(s.epsilon, s.epsilon_growth, s.leaf_threshold) for s in solvers} == {(0.1, 0.0, 1.0)}
     assert settings == {"overlap": 3}
 
 

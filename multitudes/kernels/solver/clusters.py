@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitudes.kernels.arrays import Floats, Ints, Lanes, Longs
-from multitudes.kernels.compiling import kernel, merged
+from multitudes.kernels.compiling import kernel, merged, prefetch
 from multitudes.kernels.lane_masks import bit_count, lowest_bit
 from multitudes.kernels.lanes import larger, less, load, splat
 from multitudes.kernels.solver.dual_descent import forget, gather
+
+AHEAD = 8  # rows between asking for one and writing it
 
 
 class Scratch(NamedTuple):
@@ -115,6 +117,11 @@ def fill_kept(
     """Write the kept weights of a chunk, rows by ascending feature, entries by child."""
     entry = 0
     for row in range(order.size):
+        if row + AHEAD < order.size:
+            following = order[row + AHEAD]
+            prefetch(feature_of, following)
+            for block in range(w.shape[0]):
+                prefetch(w[block], following * len(lanes))
         f = order[row]
         row_feature[row] = feature_of[f]
         row_entry[row] = entry

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from multitudes.kernels.arrays import Array, Floats, Ints, Lanes, Longs
-from multitudes.kernels.compiling import kernel, merged, prefetch
+from multitudes.kernels.compiling import inlined, kernel, merged, prefetch
 from multitudes.kernels.lanes import (
     fma,
     larger,
@@ -43,7 +43,7 @@ HUGE = np.float32(3.0e38)
 # nothing that matters, and costs a second pass over the row.
 SMALL_STEP = np.float32(0.125)
 ONCE = -2  # of a feature that has been met in one row
-AHEAD = 2  # instances between asking for one and copying it
+AHEAD = 4  # instances between asking for one and copying it
 LINE = 16  # values in a line of the cache
 ONE, TWO = np.uint64(1), np.uint64(2)  # of unsigned places, which numba does not test for sign
 # Bytes of a problem from which it outgrows the caches next to the core, so that fetching the next
@@ -82,6 +82,14 @@ def fetch_instance(x_indptr: Longs, x_indices: Ints, x_data: Floats, instance: i
         prefetch(x_data, t)
 
 
+@inlined
+def fetch_ahead(x_indptr: Longs, x_indices: Ints, x_data: Floats, rows: Ints, r: int) -> None:
+    """Fetch a later row, and where a still later one begins."""
+    if r + 2 * AHEAD < rows.size:
+        prefetch(x_indptr, rows[r + 2 * AHEAD])
+        fetch_instance(x_indptr, x_indices, x_data, rows[r + AHEAD])
+
+
 @merged
 def gather(
     x_indptr: Longs,  # IN (n_instances + 1,)
@@ -101,8 +109,7 @@ def gather(
     n_local = 0
     for r in range(rows.size):
         i = rows[r]
-        if r + AHEAD < rows.size:
-            fetch_instance(x_indptr, x_indices, x_data, rows[r + AHEAD])
+        fetch_ahead(x_indptr, x_indices, x_data, rows, r)
         for t in range(np.uint64(x_indptr[i]), np.uint64(x_indptr[i + 1])):
             feature = np.uint32(x_indices[t])
             own = local_of[feature]
@@ -118,8 +125,7 @@ def gather(
         i = rows[r]
         back = at + x_indptr[i + 1] - x_indptr[i]
         finish[r] = back
-        if r + AHEAD < rows.size:
-            fetch_instance(x_indptr, x_indices, x_data, rows[r + AHEAD])
+        fetch_ahead(x_indptr, x_indices, x_data, rows, r)
         for t in range(np.uint64(x_indptr[i]), np.uint64(x_indptr[i + 1])):
             feature = np.uint32(x_indices[t])
             own = local_of[feature]
@@ -161,6 +167,9 @@ def positives(
         for r in range(rows.size):
             mask[block, r] = 0
     for r in range(rows.size):
+        if r + 2 * AHEAD < rows.size:
+            prefetch(y_indptr, rows[r + 2 * AHEAD])
+            prefetch(y_indices, y_indptr[rows[r + AHEAD]])
         low = y_indptr[rows[r]]
         end = y_indptr[rows[r] + 1]
         high = end
