@@ -103,9 +103,12 @@ def stored_runs(
 def run_of(job: Job, record: Mapping[str, Any]) -> dict[str, Any] | None:
     """One seed of one row of a record; None if it is not there, or had other settings."""
     row = record["rows"].get(job.row)
-    if row is None or row["settings"] != plain(job.study.rows[job.row]):
+    if row is None or job.seed not in row["seeds"]:
         return None
-    if job.seed not in row["seeds"]:
+    stored, asked = row["settings"], plain(job.study.rows[job.row])
+    if stored != asked and job.study.meaning(job.data, stored) != job.study.meaning(
+        job.data, asked
+    ):
         return None
     place = row["seeds"].index(job.seed)
     return {

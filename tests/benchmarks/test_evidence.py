@@ -142,3 +142,15 @@ def test_rows_that_mean_the_same_are_run_once(places):
     assert len([*(places / "out").glob("*.json")]) == 1
     found = gathered(places, study)["rows"]
     assert found["low"]["measures"] == found["flat"]["measures"]
+
+
+def test_a_row_that_spells_out_what_it_had_is_not_run_again(places):
+    run(places, seeds=1)
+    gathered(places)
+    rows = {name: {**settings, "depth": 0} for name, settings in STUDY.rows.items()}
+
+    def meaning(data, settings):
+        return {key: value for key, value in settings.items() if (key, value) != ("depth", 0)}
+
+    assert stored_runs([replace(STUDY, rows=rows)], places / "results") == {}
+    assert stored_runs([replace(STUDY, rows=rows, meaning=meaning)], places / "results")
