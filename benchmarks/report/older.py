@@ -15,9 +15,8 @@ OLDER: dict[str, str] = {
     **dict.fromkeys(
         (
             "auto_budget", "auto_costs", "door", "features", "fusion-lf-msdocs-links",
-            "fusion-lf-msdocs-seealso", "fusion_speed", "imports", "io", "loading", "profile",
-            "server_abuse", "server_latency", "serving", "serving-slow-clients", "serving-soak",
-            "token_cache",
+            "fusion-lf-msdocs-seealso", "imports", "profile", "server_abuse", "server_latency",
+            "serving", "serving-slow-clients", "serving-soak", "token_cache",
         ),
         TO_RUN_AGAIN,
     ),

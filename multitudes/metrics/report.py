@@ -222,8 +222,10 @@ def notes_on(longest: int, ks: tuple[int, ...], n_occurring: int, n_empty: int) 
 
 def _n_occurring(matches: Matches) -> int:
     """Return the labels predicted or true anywhere: of others, more predictions hit none."""
-    predicted = matches.labels[matches.labels >= 0]
-    return len(np.union1d(predicted, matches.truth.indices))
+    occurs = np.zeros(matches.truth.shape[1], bool)
+    occurs[matches.labels[matches.labels >= 0]] = True
+    occurs[matches.truth.indices] = True
+    return int(np.count_nonzero(occurs))
 
 
 def _empty_notes(empty: int, how: str) -> tuple[str, ...]:
