@@ -14,9 +14,8 @@ ACCELERATOR = "needs an accelerator to be run again"
 OLDER: dict[str, str] = {
     **dict.fromkeys(
         (
-            "auto_budget", "auto_costs", "door", "features", "fusion-lf-msdocs-links",
-            "fusion-lf-msdocs-seealso", "imports", "profile", "server_abuse", "server_latency",
-            "serving", "serving-slow-clients", "serving-soak", "token_cache",
+            "auto_budget", "auto_costs", "fusion-lf-msdocs-links", "fusion-lf-msdocs-seealso",
+            "profile", "server_abuse", "serving", "serving-slow-clients", "serving-soak",
         ),
         TO_RUN_AGAIN,
     ),
