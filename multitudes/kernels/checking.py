@@ -188,7 +188,7 @@ def _first_outside(values: Array, smallest: Any, largest: Any) -> int:
     for block in range(0, n, BLOCK):
         stop = min(n, block + BLOCK)
         low, high = values[block], values[block]
-        for k in range(block, stop):
+        for k in range(np.uint64(block), np.uint64(stop)):  # unsigned, or it is no vector loop
             low = min(low, values[k])
             high = max(high, values[k])
         if low < smallest or high > largest:
@@ -204,7 +204,7 @@ def _first_with_bits(bits: Array, mask: Any) -> int:
     for block in range(0, n, BLOCK):
         stop = min(n, block + BLOCK)
         bad = False
-        for k in range(block, stop):
+        for k in range(np.uint64(block), np.uint64(stop)):
             bad |= (bits[k] & mask) == mask
         if bad:
             for k in range(block, stop):
