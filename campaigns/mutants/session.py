@@ -124,7 +124,9 @@ def run_warm(package: Package, mutants: list[Mutant], judged: Judged) -> Warm:
     """Judge mutants in the bodies of functions."""
     _quick_hypothesis()
     plugin = Warm(package, mutants, judged)
-    status = pytest.main([*ARGUMENTS, *package.test_files()], plugins=[plugin])
+    # Names of tests begin there; pytest would look for a place above all that it is given.
+    arguments = [*ARGUMENTS, f"--rootdir={package.root}"]
+    status = pytest.main([*arguments, *package.test_files()], plugins=[plugin])
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise SystemExit(f"pytest ended with {status}")
     return plugin
@@ -152,7 +154,8 @@ def run_alone(
         if changed is not None:
             import_changed(*changed)
         os.chdir(root)
-        return pytest.main([*ARGUMENTS, "-x", f"--basetemp={folder / 'tmp'}", *tests]) == 0
+        places = (f"--rootdir={root}", f"--basetemp={folder / 'tmp'}")
+        return pytest.main([*ARGUMENTS, "-x", *places, *tests]) == 0
 
     return judge(run, seconds)
 
