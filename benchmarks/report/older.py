@@ -15,7 +15,7 @@ OLDER: dict[str, str] = {
     **dict.fromkeys(
         (
             "auto_budget", "auto_costs", "fusion-lf-msdocs-links", "fusion-lf-msdocs-seealso",
-            "profile", "server_abuse", "serving", "serving-slow-clients", "serving-soak",
+            "server_abuse", "serving", "serving-slow-clients", "serving-soak",
         ),
         TO_RUN_AGAIN,
     ),
