@@ -155,7 +155,9 @@ def gather(
             new = {job: json.loads(p.read_text()) for job, p in files.items() if p.exists()}
             if not new:
                 continue
-            known = {job: stored[job.file_name] for job in files if job.file_name in stored}
+            # What the record has itself comes first: that of other studies may be of older code.
+            known_here = stored | stored_runs([study], results, source=source)
+            known = {job: known_here[job.file_name] for job in files if job.file_name in known_here}
             record = study_record(study, data, data_checksum(study, data, source), known | new)
             paths.append(written(record, results / f"{study.name}-{data}.json"))
     return paths

@@ -154,3 +154,28 @@ def test_a_row_that_spells_out_what_it_had_is_not_run_again(places):
 
     assert stored_runs([replace(STUDY, rows=rows)], places / "results") == {}
     assert stored_runs([replace(STUDY, rows=rows, meaning=meaning)], places / "results")
+
+
+def test_a_record_keeps_its_own_rows_though_another_study_has_older_ones(places):
+    other = replace(STUDY, name="others", rows={"low": STUDY.rows["low"]})
+
+    def gather_all(studies):
+        gather(places / "out", places / "data", studies, results=places / "results")
+        forget(places)
+
+    def height_of(name):
+        record = json.loads((places / "results" / f"{name}-small.json").read_text())
+        return record["rows"]["low"]["measures"]["P@1"]["values"]
+
+    run(places, seeds=1)
+    for path in (places / "out").iterdir():  # of older code
+        found = json.loads(path.read_text())
+        found["values"]["P@1"] -= 0.5
+        path.write_text(json.dumps(found))
+    gather_all([STUDY, other])
+    run(places, seeds=1)
+    gather_all([STUDY])
+    run(places, seeds=1, rows=["high"])
+    gather_all([STUDY, other])
+    assert height_of("heights") == [1.0]
+    assert height_of("others") == [0.5]
