@@ -19,10 +19,10 @@ AUTO = "auto"
 AUTOMATIC = ("xr-linear", "one-vs-all")
 """The models among which "auto" chooses; it takes the first if labels shall share leaves."""
 
-# One ranker per label is trained up to here: CPU seconds, of a machine such as most. On a part of
+# One ranker per label is trained up to here: CPU seconds, of the machine of `SECONDS`. On a part of
 # the training data held out it was better than a tree with overlap on eurlex-titles, and about as
 # good on debian-debtags (choices-validation.json); it is also smaller, and faster to ask.
-ONE_VS_ALL_SECONDS = 25.0
+ONE_VS_ALL_SECONDS = 4.0
 FEW_LABELS = 200  # with less, a tree has a leaf or two
 # Instances miss leaves of a tree, and a second leaf pays.
 AUTO_OVERLAP = 2

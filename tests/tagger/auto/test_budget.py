@@ -10,7 +10,7 @@ import pytest
 from multitudes.data import Dataset, make_catalogue, split
 from multitudes.errors import ConfigError, StoreError
 from multitudes.fusion import Ensemble
-from multitudes.linear import OneVsAll, XRLinear
+from multitudes.linear import OneVsAll
 from multitudes.tagger import Tagger
 
 PLENTY = 60.0
@@ -71,10 +71,10 @@ def test_the_plan_is_shown_before_it_is_carried_out_and_only_if_asked_for(shop, 
 
 
 def test_few_instances_have_one_model_and_any_budget_will_do():
-    for budget, model in (("10m", OneVsAll), (1e-6, XRLinear)):  # or the cheapest
+    for budget in ("10m", 1e-6):  # two rankers are cheaper than a tree of them
         tagger = Tagger("auto", budget=budget).fit(["red box", "blue car"], [["red"], ["blue"]])
         assert tagger.predict(["a red one"], top_k=1)[0][0].label == "red"
-        assert isinstance(tagger.model_, model)
+        assert isinstance(tagger.model_, OneVsAll)
         assert len(tagger.auto_report_.members) == 1
 
 

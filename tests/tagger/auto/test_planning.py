@@ -39,7 +39,7 @@ def test_a_minute_is_enough_for_several_members_of_a_small_set():
 
 
 def test_with_little_time_few_are_held_out_and_nothing_is_trained_again():
-    found = plan(EURLEX, 60, costs=Costs(pace=4.0))
+    found = plan(EURLEX, 60, costs=Costs(pace=10.0))
     assert found.n_held_out == 850
     assert names(found)[0] == "words"
     assert found.members[0].candidate.settings == {"overlap": 2}
