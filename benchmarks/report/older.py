@@ -14,8 +14,8 @@ ACCELERATOR = "needs an accelerator to be run again"
 OLDER: dict[str, str] = {
     **dict.fromkeys(
         (
-            "auto_budget", "auto_costs", "fusion-lf-msdocs-links", "fusion-lf-msdocs-seealso",
-            "server_abuse", "serving", "serving-slow-clients", "serving-soak",
+            "fusion-lf-msdocs-links", "fusion-lf-msdocs-seealso", "server_abuse", "serving",
+            "serving-slow-clients", "serving-soak",
         ),
         TO_RUN_AGAIN,
     ),
