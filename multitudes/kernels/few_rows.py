@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from multitudes.placeholders import placeholders
+
+with placeholders("yaml"):  # numba reads a file of settings with it, if there is one
+    from numba import njit
 
 from multitudes.kernels.arrays import Floats, Ints, Longs
 
