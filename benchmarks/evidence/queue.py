@@ -86,15 +86,21 @@ def work(out: Path, *, card_share: float | None = None) -> None:
         import torch
 
         torch.cuda.set_per_process_memory_fraction(card_share)
-    jobs = json.loads((out / JOBS).read_text())
-    for study, data, row, seed, source in jobs:
-        job = Job(STUDIES[study], data, row, seed)
-        if not (out / job.file_name).exists() and claimed(out / CLAIMS / job.file_name):
-            try:
-                do(job, Path(source), out)
-            except Exception:  # noqa: BLE001  the other rows are worth having
-                print(f"{job}:\n{traceback.format_exc()}", flush=True)
-                release()
+    jobs = [
+        (Job(STUDIES[study], data, row, seed), Path(source))
+        for study, data, row, seed, source in json.loads((out / JOBS).read_text())
+    ]
+    for job, source in [*jobs, *jobs]:  # again: what found too little memory beside the others
+        claim = out / CLAIMS / job.file_name
+        if (out / job.file_name).exists() or not claimed(claim):
+            continue
+        try:
+            do(job, source, out)
+        except Exception as error:  # noqa: BLE001  the other rows are worth having
+            print(f"{job}:\n{traceback.format_exc()}", flush=True)
+            if isinstance(error, MemoryError):
+                claim.unlink(missing_ok=True)
+        release()
 
 
 def claimed(path: Path) -> bool:
@@ -123,7 +129,6 @@ def do(job: Job, source: Path, out: Path) -> None:
     partial = path.with_suffix(f".{os.getpid()}")
     partial.write_text(json.dumps(found, indent=1) + "\n")
     partial.rename(path)
-    release()
 
 
 def release() -> None:

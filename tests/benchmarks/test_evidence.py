@@ -11,6 +11,7 @@ from benchmarks.evidence import queue
 from benchmarks.evidence.record import gather, stored_runs
 from benchmarks.evidence.study import Study, jobs_of
 from benchmarks.report.storing import lacking, problems
+from multitudes.errors import DataError, ResourceError
 
 
 def made_up(source, settings, seed):
@@ -130,6 +131,27 @@ def test_nothing_new_makes_no_record(places):
     gathered(places)
     forget(places)
     assert gather(places / "out", places / "data", [STUDY], results=places / "results") == []
+
+
+def test_what_found_too_little_memory_is_tried_again(places, monkeypatch):
+    asked = []
+
+    def short_of_memory(source, settings, seed):
+        asked.append(settings["height"])
+        if asked == [1.0]:
+            raise ResourceError("the GPU ran out of memory")
+        if settings["height"] == 10.0:
+            raise DataError("made up to fail")
+        return made_up(source, settings, seed)
+
+    study = replace(STUDY, run=short_of_memory)
+    monkeypatch.setitem(queue.STUDIES, study.name, study)
+    jobs = [[study.name, "small", row, 0, str(places / "data" / "small")] for row in study.rows]
+    (places / "out" / queue.JOBS).write_text(json.dumps(jobs))
+    (places / "out" / queue.CLAIMS).mkdir()
+    queue.work(places / "out")
+    assert asked == [1.0, 10.0, 1.0]
+    assert list(gathered(places, study)["rows"]) == ["low"]
 
 
 def test_rows_that_mean_the_same_are_run_once(places):
