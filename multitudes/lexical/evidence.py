@@ -139,8 +139,10 @@ class MatchWeights:
 
         mean, spread = evidence.mean(axis=0, dtype=np.float64), evidence.std(axis=0)
         spread = np.where(spread > SMALLEST, spread, np.inf)  # what is always alike says nothing
+        scaled = evidence - mean
+        scaled /= spread
         model: Any = LogisticRegression(C=1.0, max_iter=200)
-        model.fit((evidence - mean) / spread, is_right)
+        model.fit(scaled, is_right)
         weights = model.coef_[0] / spread
         return cls(weights, float(model.intercept_[0] - weights @ mean))
 

@@ -17,6 +17,10 @@ from multitudes.progress import Task
 from multitudes.types import Sparse
 
 LEAST_RIGHT = 20  # matches that were right, and that were wrong, to learn weights from
+MOST_MATCHES = 2_000_000
+"""Matches that weights are learned from: a dozen weights need no more, and some hundred bytes of
+memory go to each. Where names are whole titles, a text has a thousand."""
+PROBED = 100  # texts whose matches are counted beforehand
 
 Read: TypeAlias = Callable[[Shard], Iterator[tuple[int, Tokens]]]
 Match: TypeAlias = Callable[[Shard], Iterator[tuple[int, Matches]]]
@@ -59,7 +63,8 @@ def learn_weights(
     texts : sequence of str
     Y : CSR (n_instances, n_labels)
     max_instances : int
-        Texts that weights are learned from, spread evenly; 0 to learn none.
+        Texts that weights are learned from, spread evenly; 0 to learn none. Fewer if they have more
+        than `MOST_MATCHES`.
     n_jobs : int or None
 
     Returns
@@ -71,7 +76,9 @@ def learn_weights(
     n_labels = Y.shape[1]
     truth = _keys(np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)), Y.indices, n_labels)
     truth = np.sort(truth[Y.data != 0])
-    step = -(-len(texts) // max_instances) if max_instances else 0
+    step = 0
+    if max_instances:
+        step = -(-len(texts) // min(max_instances, _texts_with_most_matches(match, texts)))
 
     def one_shard(shard: Shard, task: Task) -> tuple[Longs, Longs, list[tuple[Matches, Bools]]]:
         n_matches, n_right = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
@@ -99,6 +106,13 @@ def learn_weights(
 
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
+
+
+def _texts_with_most_matches(match: Match, texts: Sequence[str]) -> int:
+    """Return how many texts have about `MOST_MATCHES`, going by some of them."""
+    probed = texts[:: -(-len(texts) // PROBED)]
+    n_matches = sum(len(found.rows) for _, found in match(Shard(probed, 0)))
+    return max(1, MOST_MATCHES * len(probed) // max(n_matches, 1))
 
 
 def _weights(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Floats, Ints, Longs
+from multitudes.kernels.compiling import borrowing, kernel
 
 MOST_PLACES = 16  # of a stem in a text that are looked at for the closeness of a match
 HEAD = np.float32(8.0)  # words from the start after which a match counts half as early
@@ -61,7 +61,7 @@ class Scratch(NamedTuple):
     before: Ints
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_listed(
     starts: Longs, stems: Ints, weights: Floats, coverage: float, counts: Longs, listed: Ints
 ) -> None:
@@ -90,7 +90,7 @@ def count_listed(
                 counts[stems[i]] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def match_names(
     indptr: Longs, stems: Ints, words: Ints, row: int, names: Names, coverage: float,
     scratch: Scratch, pairs: Ints, measures: Floats,
@@ -142,7 +142,7 @@ def match_names(
     return row, n_out
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _note_tokens(stems: Ints, words: Ints, mark: int, scratch: Scratch) -> None:
     """Note which stems and words a text has, how often and where."""
     for i in range(stems.shape[0]):
@@ -164,7 +164,7 @@ def _note_tokens(stems: Ints, words: Ints, mark: int, scratch: Scratch) -> None:
         scratch.stem_last[stem] = i
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _shares(
     name: int, mark: int, names: Names, scratch: Scratch
 ) -> tuple[np.float32, np.float32, np.float32]:
@@ -190,7 +190,7 @@ def _shares(
     return found / total, np.float32(n_exact / (stop - start)), found
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _keep_better(
     name: int, shares: tuple[float, float, float], place: int, pairs: Ints, measures: Floats
 ) -> None:
@@ -204,7 +204,7 @@ def _keep_better(
         old[COVERAGE], old[EXACT], old[WEIGHT] = shares
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _measure(
     name: int, mark: int, n_tokens: int, names: Names, scratch: Scratch, out: Floats
 ) -> None:
@@ -233,7 +233,7 @@ def _measure(
     out[LENGTH] = np.log1p(np.float32(n_tokens))
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _least_span(start: int, stop: int, mark: int, names: Names, scratch: Scratch) -> np.int64:
     """Return the words from first to last of the closest match, around the rarest of its stems."""
     rarest = start
@@ -256,7 +256,7 @@ def _least_span(start: int, stop: int, mark: int, names: Names, scratch: Scratch
     return best
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _nearest(place: int, center: int, before: Ints) -> int:
     """Return the place of a stem that is nearest to `center`, going back from its last."""
     best = place
@@ -271,7 +271,7 @@ def _nearest(place: int, center: int, before: Ints) -> int:
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def keep_best(rows: Ints, labels: Ints, scores: Floats, best: Ints, best_scores: Floats) -> None:
     """Sort the best labels of each row into its list, ties to the smaller id.
 
