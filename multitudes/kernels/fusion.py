@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Bools, Bytes, Floats, Ints, Longs, UInts
-from multitudes.kernels.compiling import inner
+from multitudes.kernels.compiling import allocating, borrowing, kernel
 from multitudes.kernels.search.beam_search import insert
 
 SPREAD = np.uint32(2654435769)  # 2^32 over the golden ratio: neighbors end up far apart
@@ -24,7 +23,7 @@ def table_size(width: int) -> int:
     return 1 << max(2, (2 * width - 1).bit_length())
 
 
-@inner
+@borrowing
 def slot_of(label: int, keys: Ints) -> Any:
     """The slot of the table that holds a label, or that is free for it (-1)."""
     mask = np.uint32(keys.size - 1)
@@ -34,7 +33,7 @@ def slot_of(label: int, keys: Ints) -> Any:
     return at
 
 
-@njit(nogil=True, cache=True)
+@allocating
 def sum_lists(
     labels: Ints,  # IN (n, width): lists of all members side by side; -1 where there is none
     values: Floats,  # IN (n, width), or (1, width) if a place is worth the same in every row
@@ -99,7 +98,7 @@ OF_LABEL, OF_MEMBER = 8, 4
 """Numbers that describe a candidate, and those of each member about it."""
 
 
-@inner
+@borrowing
 def in_word(code: int) -> bool:
     """Whether a character belongs to a word; beyond ASCII all do but spaces and punctuation."""
     if code < 128:
@@ -107,7 +106,7 @@ def in_word(code: int) -> bool:
     return code >= 0xC0 and not 0x2000 <= code <= 0x206F and not 0x3000 <= code <= 0x303F
 
 
-@inner
+@borrowing
 def part_ending_at(codes: UInts, at: int, begin: int, end: int) -> Any:
     """The part of a word that ends at a character, as a number > 0; 0 if none does."""
     if not in_word(codes[at]):
@@ -123,7 +122,7 @@ def part_ending_at(codes: UInts, at: int, begin: int, end: int) -> Any:
     return number | np.uint32(1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def parts_of_names(
     starts: Longs,  # IN (n + 1,): characters of each name
     codes: UInts,  # IN (n_characters,)
@@ -142,7 +141,7 @@ def parts_of_names(
     return count
 
 
-@inner
+@borrowing
 def note_parts(words: NameWords, i: int, seen: UInts) -> Any:
     """Put the parts of a text into OUT seen, a table of 0; return its mask for this text."""
     begin, end = words.text_starts[i], words.text_starts[i + 1]
@@ -160,7 +159,7 @@ def note_parts(words: NameWords, i: int, seen: UInts) -> Any:
     return mask
 
 
-@inner
+@borrowing
 def share_in_text(words: NameWords, label: int, seen: UInts, mask: Any) -> Any:
     """How much of a label's name the parts of words of a text cover, from 0 to 1."""
     covered = np.float32(0)
@@ -174,7 +173,7 @@ def share_in_text(words: NameWords, label: int, seen: UInts, mask: Any) -> Any:
     return covered
 
 
-@inner
+@borrowing
 def describe(
     scores: Floats, worth: Floats, first: Longs, place: Ints, about: Floats, counts: Ints
 ) -> None:
@@ -201,7 +200,7 @@ def describe(
     about[1] = listed
 
 
-@njit(nogil=True, cache=True)
+@allocating
 def describe_candidates(
     labels: Ints,  # IN (n, width): lists of all members side by side; -1 where there is none
     scores: Floats,  # IN (n, width): finite beside labels
@@ -296,7 +295,7 @@ class Trees(NamedTuple):
     value: Floats  # IN (n_nodes,): of a leaf
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def score_by_trees(
     found: Ints,  # IN (n, n_candidates): -1 where there is none
     about: Floats,  # IN (n, n_candidates, n_numbers)
@@ -326,7 +325,7 @@ def score_by_trees(
                 scores[i, c] += trees.value[node]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def rank_candidates(
     found: Ints,  # IN (n, n_candidates): -1 where there is none, at the end
     scores: Floats,  # IN (n, n_candidates)

@@ -6,12 +6,12 @@ Callers validate; kernels trust. Each has a slow twin in `tests/kernels/twins/me
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Array, Doubles, Ints, Longs
+from multitudes.kernels.compiling import allocating, kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_hits(
     labels: Ints,  # IN  (n, width): label ids best first, -1 where missing
     indptr: Longs,  # IN  (n + 1,): rows of the truth
@@ -49,7 +49,7 @@ def find_hits(
     return n_hits
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_predicted(
     labels: Ints,  # IN  (n, width): label ids, -1 where missing
     section: Longs,  # IN  (width,): which row of `counts` a rank belongs to
@@ -62,7 +62,7 @@ def count_predicted(
                 counts[section[j], labels[i, j]] += 1
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def rank_in_rows(
     indptr: Longs,  # IN  (n + 1,)
     weights: Doubles,  # IN  (nnz,)
@@ -76,7 +76,7 @@ def rank_in_rows(
             ranks[start + order[rank]] = rank
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_in_rows(
     indptr: Longs,  # IN  (n + 1,)
     indices: Ints,  # IN  (nnz,): label ids
@@ -110,7 +110,7 @@ def best_in_rows(
             labels[i, j] = label
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_draws(
     draws: Ints,  # IN  (n_draws,): ids in 0..n-1
     counts: Doubles,  # OUT (n,)

@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Bools, Doubles, Floats, Ints, Longs
+from multitudes.kernels.compiling import allocating, borrowing, kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_reached(
     label_indptr: Longs,  # IN (n_instances + 1,): rows of Y
     labels: Ints,  # IN (nnz(Y),)
@@ -48,7 +48,7 @@ def count_reached(
     return n_positives, n_pairs
 
 
-@njit(nogil=True, cache=True)
+@allocating
 def top_counts(
     indptr: Longs,  # IN (n_labels + 1,)
     counts: Floats,  # IN (nnz,): positive
@@ -75,20 +75,20 @@ def top_counts(
             keep[best[at]] = True
 
 
-@njit(nogil=True, cache=True)
+@borrowing
 def _goes_first(bids: Doubles, labels: Ints, a: int, b: int) -> bool:
     """Return whether the holder at a must go before the one at b: ties, the larger id first."""
     return bids[a] < bids[b] or (bids[a] == bids[b] and labels[a] > labels[b])
 
 
-@njit(nogil=True, cache=True)
+@borrowing
 def _swap(bids: Doubles, labels: Ints, edges: Longs, a: int, b: int) -> None:
     bids[a], bids[b] = bids[b], bids[a]
     labels[a], labels[b] = labels[b], labels[a]
     edges[a], edges[b] = edges[b], edges[a]
 
 
-@njit(nogil=True, cache=True)
+@borrowing
 def _sift_up(bids: Doubles, labels: Ints, edges: Longs, start: int, at: int) -> None:
     """Restore the heap that begins at `start` after its last entry, `at`, was added."""
     while at > start:
@@ -99,7 +99,7 @@ def _sift_up(bids: Doubles, labels: Ints, edges: Longs, start: int, at: int) -> 
         at = parent
 
 
-@njit(nogil=True, cache=True)
+@borrowing
 def _sift_down(bids: Doubles, labels: Ints, edges: Longs, start: int, stop: int) -> None:
     """Restore the heap ``start:stop`` after its first entry was replaced."""
     at = start
@@ -115,7 +115,7 @@ def _sift_down(bids: Doubles, labels: Ints, edges: Longs, start: int, stop: int)
         at = child
 
 
-@njit(nogil=True, cache=True)
+@borrowing
 def _take_place(
     bids: Doubles, labels: Ints, edges: Longs, start: int, stop: int, size: int, bid: float,
     label: int, edge: int,
@@ -131,7 +131,7 @@ def _take_place(
         _sift_up(bids, labels, edges, start, place)
 
 
-@njit(nogil=True, cache=True)
+@borrowing
 def _best_gains(
     indptr: Longs, clusters: Ints, counts: Ints, home: Ints, prices: Doubles, held: Bools,
     label: int, best: Longs, gains: Doubles,
@@ -164,7 +164,7 @@ def _best_gains(
     return n_best
 
 
-@njit(nogil=True, cache=True)
+@borrowing
 def _chosen(gains: Doubles, n_best: int, n_wanted: int, must: bool) -> tuple[int, float]:
     """Return how many of the best clusters a label bids for, and its gain without one of them."""
     n_bids = 1 if must else 0
@@ -176,7 +176,7 @@ def _chosen(gains: Doubles, n_best: int, n_wanted: int, must: bool) -> tuple[int
     return n_bids, instead
 
 
-@njit(nogil=True, cache=True)
+@borrowing
 def _home_edge(indptr: Longs, clusters: Ints, home: Ints, label: int) -> int:
     """Return the edge that leads a label home."""
     for edge in range(indptr[label], indptr[label + 1]):
@@ -185,7 +185,7 @@ def _home_edge(indptr: Longs, clusters: Ints, home: Ints, label: int) -> int:
     return len(clusters) + label
 
 
-@njit(nogil=True, cache=True)
+@allocating
 def auction(
     indptr: Longs,  # IN (n_labels + 1,)
     clusters: Ints,  # IN (nnz,): ascending within a row

@@ -7,10 +7,9 @@ are made in a dense array and cleared again, so that memory stays at one value p
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from multitudes.kernels.arrays import Doubles, Floats, Ints, Longs, UInts
-from multitudes.kernels.compiling import inlined, prefetch
+from multitudes.kernels.compiling import allocating, borrowing, inlined, kernel, prefetch
 
 AHEAD = 4  # rows between asking for one and reading it
 NOTHING_LEFT = 1e-10  # of a squared length: what rounding leaves where nothing should be
@@ -58,7 +57,7 @@ def _clear_row(indptr: Longs, indices: Ints, i: int, total: Doubles) -> float:
     return square
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def own_similarities(
     indptr: Longs,  # IN  (n_instances + 1,): rows of X
     indices: Ints,  # IN  (nnz,)
@@ -80,7 +79,7 @@ def own_similarities(
             _clear_row(indptr, indices, instances[at], total)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sense_similarities(
     indptr: Longs,  # IN  (n_instances + 1,): rows of X
     indices: Ints,  # IN  (nnz,)
@@ -138,7 +137,7 @@ def sense_similarities(
             _clear_row(indptr, indices, members[m], total)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _insert(value: np.float32, item: int, values: Floats, items: Ints) -> None:
     """Put an item among the best, which fall; after equal ones."""
     at = len(values)
@@ -150,7 +149,7 @@ def _insert(value: np.float32, item: int, values: Floats, items: Ints) -> None:
         values[at], items[at] = value, item
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def telling_features(
     indptr: Longs,  # IN  (n_instances + 1,): rows of X
     indices: Ints,  # IN
@@ -199,7 +198,7 @@ def telling_features(
             carried[child, kept] *= scale
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def shared_labels(
     indptr: Longs,  # IN  (n_instances + 1,): rows of Y
     labels: Ints,  # IN
@@ -233,7 +232,7 @@ def shared_labels(
                     counts[labels[k]] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sense_silhouettes(
     indptr: Longs,  # IN  (n_instances + 1,): rows of X
     indices: Ints,  # IN  (nnz,)
