@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from multitudes.kernels.compiling import allocating, borrowing, inner, kernel, merged
 
 # Slots of `cursor`, the kernel's state between calls.
 POSITION = 0  # next byte to read; after an error, the start of the line after the bad one
@@ -53,7 +54,7 @@ NEAR_TIE = 8  # half-width, in float64 units in the last place, of what is calle
 LARGEST = 3.40282352e38  # between float32's largest and what would round to infinity
 
 
-@njit(cache=True)
+@kernel
 def count_marks(block: Any) -> tuple[int, int, int]:
     """Upper bounds of what a block holds: (lines, commas, colons).
 
@@ -70,7 +71,7 @@ def count_marks(block: Any) -> tuple[int, int, int]:
     return lines, commas, colons
 
 
-@njit(cache=True, inline="always")
+@merged
 def _read_id(block: Any, i: Any) -> Any:
     """(id, next position); the id is -1 where no digit stands at `i`, or TOO_LARGE."""
     start = i
@@ -87,7 +88,7 @@ def _read_id(block: Any, i: Any) -> Any:
     return value, i
 
 
-@njit(cache=True)
+@borrowing
 def _clamped_id(block: Any, i: Any) -> Any:
     """Return the id at `i`, of any number of digits: at most TOO_LARGE."""
     value = np.int64(0)
@@ -99,7 +100,7 @@ def _clamped_id(block: Any, i: Any) -> Any:
     return value
 
 
-@njit(cache=True)
+@borrowing
 def _read_exponent(block: Any, i: Any) -> Any:
     """(valid, exponent, next position) of what follows an ``e``."""
     negative = block[i] == MINUS
@@ -112,7 +113,7 @@ def _read_exponent(block: Any, i: Any) -> Any:
     return True, (-exponent if negative else exponent), i
 
 
-@njit(cache=True)
+@borrowing
 def _read_value(block: Any, i: Any) -> Any:
     """(valid, mantissa, exponent of ten, negative, next position) of a decimal."""
     negative = block[i] == MINUS
@@ -142,7 +143,7 @@ def _read_value(block: Any, i: Any) -> Any:
     return valid, mantissa, exponent, negative, i
 
 
-@njit(cache=True)
+@borrowing
 def _read_long(block: Any, i: Any) -> Any:
     """(mantissa, exponent of ten) of the first 19 digits that count; the others are dropped."""
     mantissa = np.uint64(0)
@@ -162,7 +163,7 @@ def _read_long(block: Any, i: Any) -> Any:
     return mantissa, exponent
 
 
-@njit(cache=True)
+@borrowing
 def _to_float(mantissa: Any, exponent: Any, bits: Any, pair: Any) -> Any:
     """(value as float64, whether its float32 is certain); `bits` and `pair` share memory (TMP)."""
     if mantissa == 0:
@@ -180,33 +181,33 @@ def _to_float(mantissa: Any, exponent: Any, bits: Any, pair: Any) -> Any:
     return value, from_tie > NEAR_TIE or from_tie < -NEAR_TIE
 
 
-@njit(cache=True, inline="always")
+@merged
 def _is_blank(byte: Any) -> Any:
     return byte == SPACE or byte == TAB or byte == RETURN
 
 
-@njit(cache=True, inline="always")
+@merged
 def _skip_blanks(block: Any, i: Any) -> Any:
     while _is_blank(block[i]):
         i += np.uintp(1)
     return i
 
 
-@njit(cache=True)
+@borrowing
 def _token_end(block: Any, i: Any) -> Any:
     while block[i] != NEWLINE and not _is_blank(block[i]):
         i += np.uintp(1)
     return i
 
 
-@njit(cache=True)
+@borrowing
 def _line_end(block: Any, i: Any) -> Any:
     while block[i] != NEWLINE:
         i += np.uintp(1)
     return i
 
 
-@njit(cache=True)
+@borrowing
 def _read_labels(block: Any, i: Any, limits: Any, label_ids: Any, n: Any) -> Any:
     """(status, next position, labels written so far, largest, unsorted) of ``l1,l2,...``."""
     previous, largest, unsorted = np.int64(-1), np.int64(-1), False
@@ -227,7 +228,7 @@ def _read_labels(block: Any, i: Any, limits: Any, label_ids: Any, n: Any) -> Any
         i += np.uintp(1)
 
 
-@njit(cache=True)
+@borrowing
 def _starts_with_feature(block: Any, i: Any) -> Any:
     """Return whether the token at `i` holds a colon: the line then has no labels."""
     while block[i] != NEWLINE and not _is_blank(block[i]):
@@ -237,7 +238,7 @@ def _starts_with_feature(block: Any, i: Any) -> Any:
     return False
 
 
-@njit(cache=True)
+@inner
 def _read_features(
     block: Any, i: Any, limits: Any, feature_ids: Any, values: Any, odd: Any, state: Any
 ) -> Any:
@@ -278,7 +279,7 @@ def _read_features(
         entries += value != 0.0 or not certain
 
 
-@njit(cache=True)
+@allocating
 def parse_lines(
     block: Any, limits: Any, feature_ends: Any, label_ends: Any, feature_ids: Any, values: Any,
     label_ids: Any, odd: Any, cursor: Any,
