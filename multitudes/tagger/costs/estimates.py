@@ -32,7 +32,7 @@ SECONDS = {
     "parabel": 3.3e-09,
     "one-vs-all": 1.2e-09,
     "predict": 8.5e-10,
-    "lexical": 7.4e-4,  # per text; from a twelfth of that to ten times it, by what names share
+    "lexical": 3.4e-4,  # per text; from a fifth of that to six times it, by what names share
 }
 PROBE_SECONDS = 0.017
 """CPU seconds of the probe on the machine of `SECONDS`."""
