@@ -22,19 +22,19 @@ TREES = {"xr-linear": (16, 1), "parabel": (2, 3)}  # branching, and number of tr
 # CPU seconds per unit: of features per character, of training per ranker and width of an instance
 # that takes part in it, of prediction per ranker and width of a text.
 SECONDS = {
-    "tfidf": 1.5e-08,
-    "words-bigrams": 4.7e-08,
-    "subwords": 6.0e-08,
+    "tfidf": 1.6e-08,
+    "words-bigrams": 4.9e-08,
+    "subwords": 5.9e-08,
     "xr-linear": 2.3e-09,
     "overlap": 4.2e-09,
     "overlap, words-bigrams": 5.8e-09,
-    "overlap, subwords": 4.5e-09,
+    "overlap, subwords": 4.6e-09,
     "parabel": 3.3e-09,
-    "one-vs-all": 1.2e-09,
-    "predict": 8.5e-10,
+    "one-vs-all": 1.4e-09,
+    "predict": 8.8e-10,
     "lexical": 3.4e-4,  # per text; from a fifth of that to six times it, by what names share
 }
-PROBE_SECONDS = 0.017
+PROBE_SECONDS = 0.084
 """CPU seconds of the probe on the machine of `SECONDS`."""
 
 # PRIME: floating-point operations per token, and which part of a device's rate training reaches.
