@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from multitudes import memory
 from multitudes.data.npy_members import Member, Members, open_members
+from multitudes.distinct import distinct
 from multitudes.errors import DataError
 
 LARGEST = np.iinfo(np.int32).max  # rows and columns that a matrix may have
@@ -260,7 +261,7 @@ class _Reader:
         n_rows, n_columns = self.shape
         if ((places <= -n_rows) | (places >= n_columns)).any():
             raise ValueError("a diagonal lies outside the matrix")
-        if len(np.unique(places)) != len(places):
+        if len(distinct(places)) != len(places):
             raise ValueError("a diagonal is listed twice")
         values = self.members.read(self.data, np.float32)
         return sp.dia_array((values, places), shape=self.shape)

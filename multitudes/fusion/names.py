@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from multitudes.data.label_lists import text_list
+from multitudes.distinct import distinct
 from multitudes.errors import DataError
 from multitudes.store import State, checks
 from multitudes.types import FloatArray, IntArray
@@ -37,7 +39,7 @@ class LabelNames:
         starts, codes = characters(label_texts)
         parts, owner = np.empty(len(codes), np.uint32), np.empty(len(codes), np.int64)
         count = parts_of_names(starts, codes, parts, owner)
-        pairs = np.unique((owner[:count] << 32) | parts[:count])  # a part counts once in a name
+        pairs = distinct((owner[:count] << 32) | parts[:count])  # a part counts once in a name
         owner = pairs >> 32
         self.parts: npt.NDArray[np.uint32] = (pairs & 0xFFFFFFFF).astype(np.uint32)
         _, which, uses = np.unique(self.parts, return_inverse=True, return_counts=True)
@@ -104,12 +106,18 @@ class TextWords:
 
     Parameters
     ----------
-    names : LabelNames
+    label_texts : sequence of str
+        The name of each label.
     texts : sequence of str
     """
 
-    def __init__(self, names: LabelNames, texts: Sequence[str]) -> None:
-        self.names, self.texts = names, texts
+    def __init__(self, label_texts: Sequence[str], texts: Sequence[str]) -> None:
+        self.label_texts, self.texts = label_texts, texts
+
+    @cached_property
+    def names(self) -> LabelNames:
+        """The names in parts: made for a fusion that looks at them."""
+        return LabelNames(self.label_texts)
 
     @classmethod
     def of(cls, texts: Any, label_texts: Any, *, n: int, n_labels: int) -> Self | None:
@@ -125,7 +133,7 @@ class TextWords:
             texts = checked_texts(texts, n)
         if texts is None or label_texts is None or not any(map(str.strip, label_texts)):
             return None
-        return cls(LabelNames(label_texts), texts)
+        return cls(label_texts, texts)
 
 
 def checked_texts(texts: Any, n: int) -> Sequence[str]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from multitudes.distinct import distinct
 from multitudes.errors import StoreError
 from multitudes.interchange.files import COPY_AGAIN, field, read_json, read_matrix
 from multitudes.interchange.levels import Weights, fitted_tree, level_of
@@ -139,7 +140,7 @@ def _children(level: _Level, order: IntArray) -> tuple[IntArray, IntArray]:
     by_cluster = level.clusters[:, order]
     children: IntArray = by_cluster.indices.astype(np.int64)
     path = level.folder / "C.npz"
-    if len(np.unique(children)) < len(children):
+    if len(distinct(children)) < len(children):
         child = int(np.argmax(np.bincount(children)))
         raise StoreError(
             f"{path} has child {child} in several clusters: such models cannot be imported; train "

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from multitudes import memory
+from multitudes.distinct import distinct
 from multitudes.errors import DataError
 from multitudes.labels.hierarchy import levels_of_nested, levels_of_parents
 from multitudes.labels.rendering import rendered_lines
@@ -304,7 +305,7 @@ class LabelTree:
         n_counted = min(self.n_labels, len(slots) + 1)
         counts = np.bincount(np.minimum(slots, n_counted), minlength=n_counted + 1)[:n_counted]
         if np.any(counts == 0):
-            n_missing = self.n_labels - len(np.unique(slots))
+            n_missing = self.n_labels - len(distinct(slots))
             raise DataError(
                 f"{n_missing} labels are in no leaf, the first is label {np.argmin(counts)}: "
                 "every label must be in at least one"

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from multitudes.distinct import distinct
 from multitudes.features.stemming import Longs
 from multitudes.features.term_counts import Shard, on_shards
 from multitudes.lexical.evidence import LabelEvidence, MatchWeights, evidence_of
@@ -36,7 +37,7 @@ def count_stems(
         for n_rows, tokens in read(shard):
             row = np.repeat(np.arange(n_rows), np.diff(tokens.indptr))
             known = tokens.stems >= 0
-            keys = np.unique(row[known] * np.int64(n_stems) + tokens.stems[known])
+            keys = distinct(row[known] * np.int64(n_stems) + tokens.stems[known])
             np.add.at(counts, keys % max(n_stems, 1), 1)
             task.advance(n_rows)
         return counts

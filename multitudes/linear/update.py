@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from multitudes.distinct import distinct
 from multitudes.errors import DataError, UnknownFeaturesWarning
 from multitudes.estimator import Estimator
 from multitudes.kernels.threads import ThreadTeam
@@ -152,7 +153,7 @@ def add_labels(
     patterns = children_by_level(pattern_of(Y), larger)
     carried = patterns[-1]
     members = patterns[-2] if larger.depth > 1 else everywhere(X.shape[0])
-    touched = np.unique(leaves.indices).astype(np.int64)
+    touched = distinct(leaves.indices).astype(np.int64)
     old_counts = np.diff(tree.offsets[-1])
     job = LevelJob(
         training,
@@ -223,7 +224,7 @@ def nearest_leaves(
     if tree.depth == 1:
         return one_each(np.zeros(n_new, np.int64), 1)
     Y_new = sp.csc_array(Y[:, tree.n_labels :])
-    carrying = np.unique(Y_new.indices)
+    carrying = distinct(Y_new.indices)
     index = SearchIndex(tree, levels[:-1], X.shape[1])
 
     def led_to(rows: Sparse) -> sp.csr_array[Any]:

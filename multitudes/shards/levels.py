@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from multitudes.distinct import distinct
 from multitudes.engine import Cluster
 from multitudes.kernels.lanes import WIDE
 from multitudes.labels import LabelTree
@@ -92,7 +93,7 @@ def sort_slots(run: Run, work: TreeWork, number: int) -> Arrays:
             sizes = np.array([[len(lengths)], [int(lengths.sum())]], np.int64)
         else:
             clusters = np.searchsorted(starts, slots, side="right") - 1
-            members = np.unique(clusters * np.int64(len(lengths)) + rows)
+            members = distinct(clusters * np.int64(len(lengths)) + rows)
             clusters, own = members // len(lengths), members % len(lengths)
             sizes = np.stack([
                 np.bincount(clusters, minlength=n_clusters),
@@ -189,7 +190,7 @@ def _pattern(
     rows: npt.NDArray[Any], columns: npt.NDArray[Any], n_rows: int, n_columns: int
 ) -> Pattern:
     """Return the pattern of (row, column) pairs, each counted once."""
-    keys = np.unique(rows.astype(np.int64) * n_columns + columns)
+    keys = distinct(rows.astype(np.int64) * n_columns + columns)
     rows, columns = np.divmod(keys, n_columns)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))])
     return Pattern(indptr.astype(np.int64), columns.astype(np.int32), n_columns)

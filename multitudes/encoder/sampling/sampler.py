@@ -13,6 +13,7 @@ import torch
 from multitudes.config import Config, among, setting
 from multitudes.deep.prefetch import prefetched
 from multitudes.deep.training import ALONE, World
+from multitudes.distinct import distinct
 from multitudes.encoder.sampling.clusters import (
     BackgroundClustering,
     Clusters,
@@ -163,7 +164,7 @@ class BatchSampler:
         self._drawer = PositiveDrawer(
             Y, positive_weights(Y, config.positive_weights, propensity=config.propensity)
         )
-        self._seen_labels: IntArray = np.unique(Y.indices).astype(np.int64)
+        self._seen_labels: IntArray = distinct(Y.indices).astype(np.int64)
         self._kept = KeptEmbeddings(Y.shape[0])
         self._clusters: Clusters | None = None
         self._clusters_epoch = -1  # the first epoch that used them
@@ -203,7 +204,7 @@ class BatchSampler:
     def _batch(self, instances: IntArray, rng: np.random.Generator, column: LabelArray) -> Batch:
         """A batch of given instances; `column` (n_labels,) is all -1 before and afterwards."""
         drawn = self._drawer.draw(instances, self.config.positives, rng)  # (b, p)
-        labels = np.unique(drawn)
+        labels = distinct(drawn)
         labels = labels[labels >= 0]
         if self.config.fixed_n_labels:
             labels = self._filled_up(labels, drawn.size, rng)

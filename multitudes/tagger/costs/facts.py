@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from multitudes.data import Dataset
+from multitudes.distinct import distinct
 from multitudes.kernels.threads import resolve_threads
 
 SAMPLE = 1_000  # texts whose length is looked at
@@ -63,7 +64,7 @@ class Facts:
         words, characters = lengths(dataset)
         return cls(
             n_instances=len(dataset),
-            n_labels=len(np.unique(dataset.Y.indices)),
+            n_labels=len(distinct(dataset.Y.indices)),
             n_pairs=int(dataset.Y.nnz),
             words=words,
             characters=characters,
