@@ -14,8 +14,8 @@ ACCELERATOR = "needs an accelerator to be run again"
 OLDER: dict[str, str] = {
     **dict.fromkeys(
         (
-            "fusion-lf-msdocs-links", "fusion-lf-msdocs-seealso", "server_abuse", "serving",
-            "serving-slow-clients", "serving-soak",
+            "fusion-lf-msdocs-links", "server_abuse", "serving", "serving-slow-clients",
+            "serving-soak",
         ),
         TO_RUN_AGAIN,
     ),
