@@ -14,8 +14,7 @@ ACCELERATOR = "needs an accelerator to be run again"
 OLDER: dict[str, str] = {
     **dict.fromkeys(
         (
-            "fusion-lf-msdocs-links", "server_abuse", "serving", "serving-slow-clients",
-            "serving-soak",
+            "server_abuse", "serving", "serving-slow-clients", "serving-soak",
         ),
         TO_RUN_AGAIN,
     ),

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from multitudes import Lexical
 from multitudes.errors import ConfigError, DataError, StoreError
-from multitudes.lexical import EVIDENCE, names_of
+from multitudes.lexical import EVIDENCE, names_of, training
 from multitudes.lexical import index as indexing
 
 NAMES = [
@@ -233,3 +233,28 @@ def test_a_state_that_was_changed_is_refused(cold, where, name, change):
     held[name] = change(held[name])
     with pytest.raises(StoreError):
         Lexical.check_state(dataclasses.replace(state, **{where: held}))
+
+
+def test_weights_are_learned_from_no_more_matches_than_fit_into_memory(monkeypatch):
+    names = [f"{first} {second}" for first in "abcdefgh" for second in ("garden", "castle")]
+    texts = [f"{first} garden and castle, text {i}" for i in range(40) for first in "abcdefgh"]
+    rows = np.arange(len(texts))
+    labels = sp.csr_array((np.ones(len(texts)), (rows, 2 * (rows % 8))), shape=(len(texts), 16))
+    seen = []
+
+    def learned(evidence, is_right):
+        seen.append(len(evidence))
+        return really(evidence, is_right)
+
+    really = training.MatchWeights.learned
+    monkeypatch.setattr(training.MatchWeights, "learned", learned)
+    whole = Lexical(min_coverage=0.3).fit(texts, labels, label_texts=names)
+    monkeypatch.setattr(training, "MOST_MATCHES", 400)
+    part = Lexical(min_coverage=0.3).fit(texts, labels, label_texts=names)
+    assert seen[0] > 1_000
+    assert 200 < seen[1] <= 400
+    assert whole.learned_
+    assert part.learned_
+    for one in (whole, part):  # and counts are of all texts all the same
+        assert one.label_evidence_.n_instances.sum() == len(texts)
+        assert one.predict(["c garden, castle"], top_k=1).labels.tolist() == [[4]]
