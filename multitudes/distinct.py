@@ -13,8 +13,8 @@ Number = TypeVar("Number", bound=np.generic)
 def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return each value once, ascending; there is no NaN among them.
 
-    ``numpy.unique`` puts numbers into a table since 2.3: for millions of different ones that takes
-    a hundred times as long as to sort them.
+    ``numpy.unique`` puts numbers into a table since 2.3, which takes far longer than to sort them
+    where millions are different.
     """
     ordered = np.sort(values, axis=None)
     is_first: npt.NDArray[Any] = np.ones(len(ordered), np.bool_)
